@@ -1,0 +1,33 @@
+//! The kinds and finalizers that decisions know by name.
+
+use sundown_model::KnownKind;
+
+/// batch/v1 Job.
+pub const JOB: KnownKind = KnownKind {
+    group: "batch",
+    version: "v1",
+    kind: "Job",
+    plural: "jobs",
+};
+
+/// v1 Event: never an owner, never collected.
+pub const EVENT: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "Event",
+    plural: "events",
+};
+
+/// events.k8s.io/v1 Event: the same objects by another name.
+pub const EVENT_K8S_IO: KnownKind = KnownKind {
+    group: "events.k8s.io",
+    version: "v1",
+    kind: "Event",
+    plural: "events",
+};
+
+/// The finalizer of an object that waits for its dependents.
+pub const FOREGROUND: &str = "foregroundDeletion";
+
+/// The finalizer of an object whose dependents shall be let go.
+pub const ORPHAN: &str = "orphan";

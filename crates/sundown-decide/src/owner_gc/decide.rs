@@ -1,0 +1,297 @@
+//! The rules of collection, one object at a time.
+
+use jiff::Timestamp;
+use sundown_model::{
+    Action, Cache, Decision, Facts, Need, Note, Object, ObjectKey, OwnerRef, Propagation, Resolved,
+    Resource, Write,
+};
+
+use super::SCOPE;
+use super::graph::Graph;
+use super::owners::{Standing, key_of, standing};
+use super::patches::{drop_finalizer, set_owners};
+use super::reason::Reason;
+use crate::kinds::{FOREGROUND, ORPHAN};
+
+/// All that a decision looks at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sight<'a> {
+    pub(super) graph: &'a Graph,
+    pub(super) cache: &'a Cache,
+    pub(super) facts: &'a Facts,
+    pub(super) now: Timestamp,
+}
+
+/// Decides what becomes of one object.
+pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
+    let judged: Vec<_> = object
+        .owners()
+        .iter()
+        .map(|owner| (owner, standing(owner, object, sight)))
+        .collect();
+    // Orphaning comes first and even for an object that is being deleted itself: its owner waits.
+    if judged
+        .iter()
+        .any(|(_, standing)| *standing == Standing::Orphaning)
+    {
+        let reason = Reason::LetGo;
+        return keep_owners(
+            object,
+            &judged,
+            |standing| *standing != Standing::Orphaning,
+            reason,
+        );
+    }
+    if object.is_deleting() {
+        return deleting(object, &judged, sight);
+    }
+    if judged.is_empty() {
+        return Decision::idle(Reason::NoOwners);
+    }
+    let needs = needs(&judged);
+    if !needs.is_empty() {
+        return Decision::need(needs.clone(), Reason::AsksAboutOwners { needs });
+    }
+    owned(object, &judged, sight)
+}
+
+type Judged<'a> = [(&'a OwnerRef, Standing)];
+
+fn needs(judged: &Judged<'_>) -> Vec<Need> {
+    let needs = judged.iter().filter_map(|(_, standing)| match standing {
+        Standing::Ask(need) => Some(need.clone()),
+        Standing::Solid(_)
+        | Standing::Gone
+        | Standing::Waiting(_)
+        | Standing::Orphaning
+        | Standing::UnknownKind
+        | Standing::Misplaced => None,
+    });
+    let mut needs: Vec<_> = needs.collect();
+    needs.sort();
+    needs.dedup();
+    needs
+}
+
+/// All owners are known as well as they can be: does one of them hold the object?
+fn owned(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Reason> {
+    if let Some((owner, _)) = judged.iter().find(|(_, it)| *it == Standing::Misplaced) {
+        let decision = Decision::idle(Reason::Misplaced {
+            owner: owner.name.to_string(),
+        });
+        let actions = misplaced_note(object, owner, sight).into_iter().collect();
+        return Decision {
+            actions,
+            ..decision
+        };
+    }
+    let holders: Vec<ObjectKey> = judged
+        .iter()
+        .filter_map(|(_, standing)| match standing {
+            Standing::Solid(key) => Some(key.clone()),
+            Standing::Gone
+            | Standing::Waiting(_)
+            | Standing::Orphaning
+            | Standing::UnknownKind
+            | Standing::Misplaced
+            | Standing::Ask(_) => None,
+        })
+        .collect();
+    let idle = |standing: &Standing| matches!(standing, Standing::Gone | Standing::Waiting(_));
+    if !holders.is_empty() {
+        if judged.iter().any(|(_, standing)| idle(standing)) {
+            let reason = Reason::PrunesReferences { holders };
+            return keep_owners(object, judged, |standing| !idle(standing), reason);
+        }
+        return Decision::idle(Reason::Owned { holders });
+    }
+    if let Some((owner, _)) = judged.iter().find(|(_, it)| *it == Standing::UnknownKind) {
+        let (api_version, kind) = (owner.api_version.to_string(), owner.kind.to_string());
+        return Decision::idle(Reason::UnknownOwnerKind { api_version, kind });
+    }
+    collect(object, judged, sight)
+}
+
+/// No owner is left that holds the object.
+fn collect(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Reason> {
+    let waiting: Vec<ObjectKey> = judged
+        .iter()
+        .filter_map(|(_, standing)| match standing {
+            Standing::Waiting(key) => Some(key.clone()),
+            Standing::Solid(_)
+            | Standing::Gone
+            | Standing::Orphaning
+            | Standing::UnknownKind
+            | Standing::Misplaced
+            | Standing::Ask(_) => None,
+        })
+        .collect();
+    let how = if !waiting.is_empty() && sight.graph.has_dependents(object.uid()) {
+        Propagation::Foreground
+    } else if object.has_finalizer(ORPHAN) {
+        Propagation::Orphan
+    } else if object.has_finalizer(FOREGROUND) {
+        Propagation::Foreground
+    } else {
+        Propagation::Background
+    };
+    let mut actions = vec![Action::Api(Write::Delete {
+        at: object.seen(),
+        how,
+    })];
+    let reason = if waiting.is_empty() {
+        let strays = object
+            .owners()
+            .iter()
+            .filter_map(|owner| misplaced_note(object, owner, sight));
+        actions.extend(strays.take(1));
+        Reason::OwnersGone
+    } else {
+        Reason::OwnersWaiting { owners: waiting }
+    };
+    Decision::act_all(actions, reason)
+}
+
+/// The object is on its way out; the collector's own finalizers are its business.
+fn deleting(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Reason> {
+    // The finalizer goes only after we know whether we have to be let go by an orphaning owner.
+    let orphaning_is_open = judged.iter().any(|(_, it)| matches!(it, Standing::Ask(_)));
+    let needs = if orphaning_is_open {
+        needs(judged)
+    } else {
+        Vec::new()
+    };
+    let barriers = needs.iter().any(|need| matches!(need, Need::Barrier(_)));
+    if barriers {
+        return Decision::need(needs.clone(), Reason::AsksAboutOwners { needs });
+    }
+    if object.has_finalizer(FOREGROUND) {
+        return empty_out(object, sight);
+    }
+    if object.has_finalizer(ORPHAN) {
+        return let_go(object, sight);
+    }
+    let finalizers = object
+        .finalizers()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    Decision::idle(Reason::Terminating {
+        key: object.key().clone(),
+        finalizers,
+    })
+}
+
+/// Foreground: goes when no dependent blocks it that existed when its deletion was seen.
+fn empty_out(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
+    if let Some(decision) = unobserved(object, sight) {
+        return decision;
+    }
+    let dependents: Vec<_> = dependents(object, sight)
+        .filter(|(_, owner)| owner.is_blocking())
+        .map(|(dependent, _)| dependent.key().clone())
+        .collect();
+    if dependents.is_empty() {
+        return Decision::act(drop_finalizer(object, FOREGROUND), Reason::Emptied);
+    }
+    Decision::idle(Reason::WaitsForDependents { dependents })
+}
+
+/// Orphan: goes when no dependent that existed when its deletion was seen names it any more.
+fn let_go(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
+    if let Some(decision) = unobserved(object, sight) {
+        return decision;
+    }
+    let mut dependents: Vec<_> = dependents(object, sight)
+        .map(|(dependent, _)| dependent.key().clone())
+        .collect();
+    dependents.dedup();
+    if dependents.is_empty() {
+        return Decision::act(drop_finalizer(object, ORPHAN), Reason::AllLetGo);
+    }
+    Decision::idle(Reason::LetsDependentsGo { dependents })
+}
+
+/// The dependents that really mean this object, with the reference by which they do.
+fn dependents<'a>(
+    object: &'a Object,
+    sight: &'a Sight<'_>,
+) -> impl Iterator<Item = (&'a Object, &'a OwnerRef)> {
+    let cached = sight
+        .graph
+        .dependents(object.uid())
+        .filter_map(|key| sight.cache.get(key));
+    cached.flat_map(move |dependent| {
+        let meant = dependent.owners().iter().filter(move |owner| {
+            owner.uid == *object.uid()
+                && key_of(owner, dependent.key(), sight.cache.catalog()).as_ref()
+                    == Some(object.key())
+        });
+        meant.map(move |owner| (&**dependent, owner))
+    })
+}
+
+/// What has to be observed before it can be said who depends on an object.
+fn unobserved(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
+    let since = sight.cache.seen_step(object.key()).unwrap_or_default();
+    let kinds = sight.cache.catalog().iter().filter(|ty| SCOPE.includes(ty));
+    let may_hold = kinds.filter(|ty| ty.namespaced || object.key().namespace.is_none());
+    let resources: Vec<Resource> = may_hold
+        .map(|ty| ty.resource.clone())
+        .filter(|resource| !sight.facts.is_fresh(resource, since))
+        .collect();
+    if resources.is_empty() {
+        return None;
+    }
+    let blind = resources
+        .iter()
+        .filter(|resource| !sight.cache.is_synced(resource));
+    let reason = Reason::AwaitsObservation {
+        blind: blind.cloned().collect(),
+    };
+    Some(Decision::need(vec![Need::Barrier(resources)], reason))
+}
+
+fn keep_owners(
+    object: &Object,
+    judged: &Judged<'_>,
+    keep: impl Fn(&Standing) -> bool,
+    reason: Reason,
+) -> Decision<Reason> {
+    let kept: Vec<&OwnerRef> = judged
+        .iter()
+        .filter(|(_, standing)| keep(standing))
+        .map(|(owner, _)| *owner)
+        .collect();
+    Decision::act(set_owners(object, &kept), reason)
+}
+
+/// A reference into another namespace can never hold; the words are upstream's.
+fn misplaced_note(object: &Object, owner: &OwnerRef, sight: &Sight<'_>) -> Option<Action> {
+    if sight.cache.is_gone(&owner.uid) {
+        return None;
+    }
+    let Resolved::Known(ty) = sight
+        .cache
+        .catalog()
+        .resolve(&owner.api_version, &owner.kind)
+    else {
+        return None;
+    };
+    let mut observed = sight.cache.of(&ty.resource);
+    observed.find(|found| {
+        found.uid() == &owner.uid && found.key().namespace != object.key().namespace
+    })?;
+    let namespace = object.key().namespace_str();
+    let message = format!(
+        "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace \"{namespace}\"",
+        owner.api_version, owner.kind, owner.name, owner.uid,
+    );
+    Some(Action::Tell(Note {
+        about: object.key().clone(),
+        uid: object.uid().clone(),
+        warning: true,
+        reason: "OwnerRefInvalidNamespace".into(),
+        message,
+    }))
+}

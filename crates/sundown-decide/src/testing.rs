@@ -1,0 +1,224 @@
+//! Builders that read as sentences, and a small scene to decide in. Only for tests.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+use sundown_model::{
+    Cache, Catalog, Change, Controller, Decision, Facts, Form, LiveFact, Object, ObjectKey,
+    Position, Resource, ResourceType, Rv, Step, Verb,
+};
+
+/// The instant from which tests count.
+pub(crate) fn at(seconds: i64) -> Timestamp {
+    "2030-01-01T00:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
+}
+
+/// An object in the making.
+#[derive(Debug, Clone)]
+pub(crate) struct A {
+    resource: Resource,
+    json: Value,
+}
+
+pub(crate) fn a(kind: &str, name: &str) -> A {
+    let ty = catalog().find(kind).unwrap().clone();
+    let mut json = json!({
+        "apiVersion": ty.api_version(),
+        "kind": &*ty.kind,
+        "metadata": { "name": name, "uid": format!("uid-{name}"), "resourceVersion": "1" },
+    });
+    if ty.namespaced {
+        json["metadata"]["namespace"] = json!("here");
+    }
+    A {
+        resource: ty.resource.clone(),
+        json,
+    }
+}
+
+pub(crate) fn a_job() -> A {
+    a("job", "job")
+}
+
+impl A {
+    pub(crate) fn with(mut self, pointer: &str, value: Value) -> Self {
+        let (parent, field) = pointer.rsplit_once('/').unwrap();
+        for part in parent.split('/').skip(1).scan(String::new(), |path, part| {
+            *path = format!("{path}/{part}");
+            Some(path.clone())
+        }) {
+            if self.json.pointer(&part).is_none() {
+                let (up, name) = part.rsplit_once('/').unwrap();
+                self.json.pointer_mut(up).unwrap()[name] = json!({});
+            }
+        }
+        self.json.pointer_mut(parent).unwrap()[field] = value;
+        self
+    }
+
+    pub(crate) fn ttl(self, seconds: i64) -> Self {
+        self.with("/spec/ttlSecondsAfterFinished", json!(seconds))
+    }
+
+    pub(crate) fn finished_at(self, seconds: i64) -> Self {
+        let at = at(seconds).to_string();
+        let done = json!({ "type": "Complete", "status": "True", "lastTransitionTime": at });
+        self.with("/status/conditions", json!([done]))
+    }
+
+    pub(crate) fn rv(self, rv: u64) -> Self {
+        self.with("/metadata/resourceVersion", json!(rv.to_string()))
+    }
+
+    pub(crate) fn uid(self, uid: &str) -> Self {
+        self.with("/metadata/uid", json!(uid))
+    }
+
+    pub(crate) fn namespace(self, namespace: &str) -> Self {
+        self.with("/metadata/namespace", json!(namespace))
+    }
+
+    pub(crate) fn deleting(self, finalizers: &[&str]) -> Self {
+        self.with("/metadata/deletionTimestamp", json!(at(0).to_string()))
+            .with("/metadata/finalizers", json!(finalizers))
+    }
+
+    pub(crate) fn owned_by(self, owner: &A) -> Self {
+        self.referring(json!({
+            "apiVersion": owner.json["apiVersion"],
+            "kind": owner.json["kind"],
+            "name": owner.json["metadata"]["name"],
+            "uid": owner.json["metadata"]["uid"],
+        }))
+    }
+
+    pub(crate) fn blocking(self, owner: &A) -> Self {
+        let mut it = self.owned_by(owner);
+        let owners = it.json["metadata"]["ownerReferences"]
+            .as_array_mut()
+            .unwrap();
+        owners.last_mut().unwrap()["blockOwnerDeletion"] = json!(true);
+        it
+    }
+
+    pub(crate) fn referring(mut self, reference: Value) -> Self {
+        let list = &mut self.json["metadata"]["ownerReferences"];
+        if list.is_null() {
+            *list = json!([]);
+        }
+        list.as_array_mut().unwrap().push(reference);
+        self
+    }
+
+    pub(crate) fn build(&self) -> Arc<Object> {
+        let mut form = Form::metadata();
+        form.add(&["/spec", "/status"]);
+        Arc::new(Object::read(&self.resource, &self.json, &form).unwrap())
+    }
+
+    pub(crate) fn key(&self) -> ObjectKey {
+        self.build().key().clone()
+    }
+}
+
+fn catalog() -> Catalog {
+    let ty = |group: &str, plural: &str, kind: &str, namespaced| ResourceType {
+        resource: Resource::new(group, plural),
+        version: "v1".into(),
+        served: ["v1".into()].into(),
+        kind: kind.into(),
+        namespaced,
+        verbs: [
+            Verb::Get,
+            Verb::List,
+            Verb::Watch,
+            Verb::Create,
+            Verb::Patch,
+            Verb::Delete,
+        ]
+        .into(),
+    };
+    Catalog::new([
+        ty("", "configmaps", "ConfigMap", true),
+        ty("", "events", "Event", true),
+        ty("", "namespaces", "Namespace", false),
+        ty("", "pods", "Pod", true),
+        ty("batch", "jobs", "Job", true),
+    ])
+}
+
+/// What a controller sees, step by step.
+#[derive(Debug, Clone)]
+pub(crate) struct Scene<C> {
+    pub(crate) controller: C,
+    pub(crate) cache: Cache,
+    pub(crate) facts: Facts,
+    step: Step,
+}
+
+impl<C: Controller> Scene<C> {
+    pub(crate) fn new(controller: C) -> Self {
+        let mut cache = Cache::default();
+        cache.set_catalog(Arc::new(catalog()));
+        for ty in catalog().iter() {
+            cache.advance(Position::new(ty.resource.clone(), Rv::new(0)));
+        }
+        Self {
+            controller,
+            cache,
+            facts: Facts::default(),
+            step: Step::default(),
+        }
+    }
+
+    pub(crate) fn seeing(mut self, object: &A) -> Self {
+        let object = object.build();
+        self.step = self.step.next();
+        let old = self.cache.get(object.key()).cloned();
+        self.cache.put(object.clone(), self.step);
+        self.tell(&match old {
+            Some(old) => Change::Updated { old, new: object },
+            None => Change::Added(object),
+        })
+    }
+
+    pub(crate) fn seeing_the_end_of(mut self, object: &A) -> Self {
+        let object = object.build();
+        self.cache.remove(object.key(), object.uid());
+        self.tell(&Change::Deleted(object))
+    }
+
+    /// A live read of a key, asked now.
+    pub(crate) fn reading(mut self, key: &ObjectKey, found: Option<&A>) -> Self {
+        self.step = self.step.next();
+        let found = found.map(A::build);
+        let fact = LiveFact {
+            asked: self.step,
+            answered_at: at(0),
+            found,
+        };
+        self.facts.set_live(key.clone(), fact);
+        self
+    }
+
+    /// A barrier over everything, asked now and passed.
+    pub(crate) fn caught_up(mut self) -> Self {
+        self.step = self.step.next();
+        for ty in catalog().iter() {
+            self.facts.set_fresh(ty.resource.clone(), self.step);
+        }
+        self
+    }
+
+    pub(crate) fn decide(&self, key: &C::Key, seconds: i64) -> Decision<C::Reason> {
+        self.controller
+            .decide(key, &self.cache, &self.facts, at(seconds))
+    }
+
+    fn tell(mut self, change: &Change) -> Self {
+        self.controller
+            .observe(&change, &self.cache, &mut std::collections::BTreeSet::new());
+        self
+    }
+}

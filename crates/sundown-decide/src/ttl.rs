@@ -1,0 +1,76 @@
+//! Deletes finished jobs that have outlived `spec.ttlSecondsAfterFinished`.
+//!
+//! Upstream reads the job once more before it deletes; here the delete carries the revision that
+//! was decided on, so a TTL that is raised in between wins. Dependents are the collector's business.
+
+mod decide;
+mod reason;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use sundown_model::{
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Permit, Scope,
+};
+
+use crate::kinds::JOB;
+
+pub use reason::Reason;
+use view::JobView;
+
+/// The controller; it needs no memory.
+#[derive(Debug, Clone, Default)]
+pub struct Ttl;
+
+impl Controller for Ttl {
+    type Key = ObjectKey;
+    type Reason = Reason;
+
+    const NAME: &'static str = "ttl";
+    const INTERESTS: &'static [Interest] = &[Interest {
+        scope: Scope::One(JOB),
+        fields: view::FIELDS,
+    }];
+    const GRANTS: &'static [Grant] = &[Grant {
+        group: Some(JOB.group),
+        plural: Some(JOB.plural),
+        permits: &[Permit::Delete],
+    }];
+
+    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+        match change {
+            Change::Added(job) | Change::Updated { new: job, .. } | Change::Deleted(job) => {
+                if job.key().resource.is(&JOB) {
+                    touched.insert(job.key().clone());
+                }
+            }
+            Change::Forgotten(_) | Change::Read(_) | Change::Freshness(_) | Change::Catalog => {}
+        }
+    }
+
+    fn decide(
+        &self,
+        key: &ObjectKey,
+        cache: &Cache,
+        _: &Facts,
+        now: Timestamp,
+    ) -> Decision<Reason> {
+        match cache.get(key) {
+            Some(job) => decide::decide(&JobView::of(job), now),
+            None => Decision::idle(Reason::Gone),
+        }
+    }
+
+    fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
+        object
+            .key()
+            .resource
+            .is(&JOB)
+            .then(|| object.key().clone())
+            .into_iter()
+            .collect()
+    }
+}

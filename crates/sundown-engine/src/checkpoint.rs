@@ -1,0 +1,47 @@
+//! The engine's whole state as data, so that a flight record can begin anywhere in a life.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::engine::{Engine, State};
+
+/// A saved engine.
+#[derive(Debug, Serialize, Deserialize)]
+struct Saved {
+    state: State,
+    /// The queues, by the names of their controllers.
+    slots: Vec<(String, Value)>,
+}
+
+impl Engine {
+    /// Saves everything that the next step depends on.
+    pub fn checkpoint(&self) -> Value {
+        let slots = self
+            .slots
+            .iter()
+            .map(|slot| (slot.name().to_owned(), slot.save()))
+            .collect();
+        let saved = Saved {
+            state: self.state.clone(),
+            slots,
+        };
+        serde_json::to_value(saved).expect("the engine's state is plain data with text keys")
+    }
+
+    /// Goes on from a checkpoint. Controllers rebuild their own state from the cache.
+    ///
+    /// Errors: the checkpoint is of another form, or of an engine with other controllers.
+    pub fn restore(&mut self, checkpoint: &Value) -> Result<(), serde_json::Error> {
+        let saved = Saved::deserialize(checkpoint)?;
+        self.state = saved.state;
+        for slot in &mut self.slots {
+            let (_, queue) = saved
+                .slots
+                .iter()
+                .find(|(name, _)| name == slot.name())
+                .ok_or_else(|| serde::de::Error::custom(format!("no queue of {}", slot.name())))?;
+            slot.load(queue, &self.state.cache)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,455 @@
+//! The engine itself: takes inputs, gives effects. The order of work is fixed and explicit, so that
+//! two runs with the same inputs are the same run.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sundown_model::{
+    Action, Cache, Change, Controller, Facts, Interest, Need, Note, ObjectKey, Step, Uid, Write,
+};
+
+use crate::barrier::Barriers;
+use crate::effect::{Brake, Effect, EffectId, Input};
+use crate::exit::{self, Pass};
+use crate::explain::Explanation;
+use crate::queue::Resolved;
+use crate::slot::{Proposal, Runs, Sight, Slot};
+use crate::streams::{Sink, Streams};
+
+/// How many notes are remembered as told; beyond it all are forgotten, and told once more at most.
+const TOLD_MAX: usize = 10_000;
+
+/// The engine's limits.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub struct Config {
+    /// How many reads and writes of controllers may be under way at once.
+    pub in_flight_max: usize,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self { in_flight_max: 64 }
+    }
+}
+
+/// Runs controllers over a cache, without I/O and without a clock.
+#[derive(Debug, Clone)]
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) slots: Vec<Box<dyn Runs>>,
+    pub(crate) state: State,
+}
+
+/// Everything but the controllers; plain data that can be saved.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct State {
+    pub(crate) step: Step,
+    pub(crate) last_id: u64,
+    pub(crate) leading: bool,
+    pub(crate) brake: Brake,
+    pub(crate) cache: Cache,
+    pub(crate) facts: Facts,
+    pub(crate) streams: Streams,
+    pub(crate) barriers: Barriers,
+    pub(crate) flights: BTreeMap<EffectId, Flight>,
+    pub(crate) outbox: VecDeque<Effect>,
+    pub(crate) told: BTreeSet<(Uid, Arc<str>)>,
+    /// Whose turn it is to decide.
+    pub(crate) turn: usize,
+    /// Writes that no grant covered; not one of them left.
+    pub(crate) not_granted: u64,
+}
+
+/// A read or write that is under way for a controller.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Flight {
+    /// Asked is set when the read leaves.
+    Get {
+        key: ObjectKey,
+        asked: Option<Step>,
+    },
+    Write(Write),
+}
+
+impl Engine {
+    /// An engine without controllers.
+    pub fn new(config: Config) -> Self {
+        let state = State {
+            step: Step::default(),
+            last_id: 0,
+            leading: false,
+            brake: Brake::default(),
+            cache: Cache::default(),
+            facts: Facts::default(),
+            streams: Streams::new(),
+            barriers: Barriers::default(),
+            flights: BTreeMap::new(),
+            outbox: VecDeque::new(),
+            told: BTreeSet::new(),
+            turn: 0,
+            not_granted: 0,
+        };
+        Self {
+            config,
+            slots: Vec::new(),
+            state,
+        }
+    }
+
+    /// The same engine with one more controller.
+    ///
+    /// Assumes: nothing has been taken yet, so that no controller misses a change.
+    #[must_use]
+    pub fn with<C: Controller>(mut self, controller: C) -> Self {
+        self.slots.push(Box::new(Slot::new(controller)));
+        self
+    }
+
+    /// What has been observed.
+    pub fn cache(&self) -> &Cache {
+        &self.state.cache
+    }
+
+    /// What has been answered.
+    pub fn facts(&self) -> &Facts {
+        &self.state.facts
+    }
+
+    /// The names of the controllers that run.
+    pub fn controllers(&self) -> impl Iterator<Item = &'static str> {
+        self.slots.iter().map(|slot| slot.name())
+    }
+
+    /// How many writes were stopped because no grant covers them. Anything but 0 is a defect.
+    pub fn not_granted(&self) -> u64 {
+        self.state.not_granted
+    }
+
+    /// Whether every wanted resource had a first answer, so that decisions are made.
+    pub fn is_settled(&self) -> bool {
+        self.state.streams.is_settled()
+    }
+
+    /// Whether nothing is under way or could be decided now.
+    pub fn is_at_rest(&self, now: Timestamp) -> bool {
+        self.state.streams.is_settled()
+            && self.state.flights.is_empty()
+            && self.state.outbox.is_empty()
+            && !self.state.barriers.is_waiting()
+            && !self.slots.iter().any(|slot| slot.is_ready())
+            && self.wake_at().is_none_or(|at| at > now)
+    }
+
+    /// When to call [`Engine::next`] again if no input comes before.
+    pub fn wake_at(&self) -> Option<Timestamp> {
+        let slots = self.slots.iter().filter_map(|slot| slot.wake_at());
+        let rest = [self.state.streams.wake_at(), self.state.barriers.wake_at()];
+        slots.chain(rest.into_iter().flatten()).min()
+    }
+
+    /// Takes one input.
+    pub fn take(&mut self, input: Input, now: Timestamp) {
+        self.state.step = self.state.step.next();
+        let changes = match input {
+            Input::Lead(leading) => {
+                self.lead(leading, now);
+                Vec::new()
+            }
+            Input::Brake(brake) => {
+                self.state.brake = brake;
+                self.slots.iter_mut().for_each(|slot| slot.unpark());
+                Vec::new()
+            }
+            Input::Discovered { id, result } => {
+                let interests = self.interests();
+                let (streams, mut sink) = self.sink(now);
+                streams.discovered(id, result, &interests, &mut sink)
+            }
+            Input::Listed { id, result } => {
+                let (streams, mut sink) = self.sink(now);
+                streams.listed(id, result, &mut sink)
+            }
+            Input::Watched { id, event } => {
+                let (streams, mut sink) = self.sink(now);
+                streams.watched(id, event, &mut sink)
+            }
+            Input::Positions { id, result } => {
+                self.state.barriers.answered(id, result, now);
+                Vec::new()
+            }
+            Input::Got { id, result } => self.got(id, result, now),
+            Input::Wrote { id, outcome } => self.wrote(id, outcome, now),
+        };
+        self.spread(changes, now);
+    }
+
+    /// Gives the next thing to do; None means at rest until `wake_at` or an input.
+    pub fn next(&mut self, now: Timestamp) -> Option<Effect> {
+        self.slots.iter_mut().for_each(|slot| slot.fire(now));
+        loop {
+            // What leaves now has seen everything up to here, and is later than all of it.
+            self.state.step = self.state.step.next();
+            if let Some(effect) = self.state.outbox.pop_front() {
+                self.note_departure(&effect);
+                return Some(effect);
+            }
+            let id = EffectId(self.state.last_id + 1);
+            let State {
+                streams,
+                barriers,
+                cache,
+                step,
+                ..
+            } = &mut self.state;
+            let effect = streams
+                .next(id, cache, *step, now)
+                .or_else(|| barriers.next(id, cache, *step, now));
+            if let Some(effect) = effect {
+                self.state.last_id += 1;
+                return Some(effect);
+            }
+            if !self.decide_one(now) {
+                return None;
+            }
+        }
+    }
+
+    /// What each controller thinks of an object, by the decisions that it would make now.
+    pub fn explain(&self, key: &ObjectKey, now: Timestamp) -> Vec<Explanation> {
+        let Some(object) = self.state.cache.get(key) else {
+            return Vec::new();
+        };
+        let sight = Sight {
+            cache: &self.state.cache,
+            facts: &self.state.facts,
+            now,
+        };
+        self.slots
+            .iter()
+            .flat_map(|slot| slot.explain(object, sight))
+            .collect()
+    }
+
+    fn interests(&self) -> Vec<Interest> {
+        self.slots
+            .iter()
+            .flat_map(|slot| slot.interests())
+            .copied()
+            .collect()
+    }
+
+    fn sink(&mut self, now: Timestamp) -> (&mut Streams, Sink<'_>) {
+        let State {
+            streams,
+            cache,
+            facts,
+            step,
+            ..
+        } = &mut self.state;
+        (
+            streams,
+            Sink {
+                cache,
+                facts,
+                step: *step,
+                now,
+            },
+        )
+    }
+
+    /// Tells the controllers what changed, and whoever waited for freshness that it is there.
+    pub(crate) fn spread(&mut self, mut changes: Vec<Change>, now: Timestamp) {
+        let State {
+            cache,
+            facts,
+            barriers,
+            ..
+        } = &mut self.state;
+        changes.extend(
+            barriers
+                .pass(cache, facts)
+                .into_iter()
+                .map(Change::Freshness),
+        );
+        for change in &changes {
+            self.slots
+                .iter_mut()
+                .for_each(|slot| slot.observe(change, cache));
+        }
+        for id in barriers.resolved(cache, facts) {
+            self.slots
+                .iter_mut()
+                .for_each(|slot| slot.resolve(id, Resolved::Well, now));
+        }
+    }
+
+    fn lead(&mut self, leading: bool, now: Timestamp) {
+        self.state.leading = leading;
+        if leading {
+            return;
+        }
+        // What has not left yet must not leave any more; its keys are decided again under a lead.
+        for effect in std::mem::take(&mut self.state.outbox) {
+            self.state.flights.remove(&effect.id());
+            self.slots
+                .iter_mut()
+                .for_each(|slot| slot.resolve(effect.id(), Resolved::Well, now));
+        }
+    }
+
+    fn note_departure(&mut self, effect: &Effect) {
+        if let Some(Flight::Get { asked, .. }) = self.state.flights.get_mut(&effect.id()) {
+            *asked = Some(self.state.step);
+        }
+    }
+
+    /// Lets one controller decide one key; false when there is nothing to decide.
+    fn decide_one(&mut self, now: Timestamp) -> bool {
+        let busy = self.state.flights.len() >= self.config.in_flight_max;
+        if !self.state.leading || busy || !self.state.streams.is_settled() {
+            return false;
+        }
+        let count = self.slots.len();
+        for index in (0..count).map(|offset| (self.state.turn + offset) % count) {
+            let sight = Sight {
+                cache: &self.state.cache,
+                facts: &self.state.facts,
+                now,
+            };
+            if let Some(proposal) = self.slots[index].decide_next(sight) {
+                self.state.turn = index + 1;
+                self.propose(index, proposal, now);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Sends what a decision asks for; needs first, actions only when nothing has to be known.
+    fn propose(&mut self, index: usize, proposal: Proposal, now: Timestamp) {
+        let mut parked = false;
+        if proposal.needs.is_empty() {
+            for action in proposal.actions {
+                parked |= self.act(index, action, now);
+            }
+        } else {
+            for need in proposal.needs {
+                if let Some(id) = self.ask(need) {
+                    self.slots[index].wait(id);
+                }
+            }
+        }
+        self.slots[index].settle(proposal.wake_at, parked);
+    }
+
+    fn ask(&mut self, need: Need) -> Option<EffectId> {
+        match need {
+            Need::Live(key) => self.read(&key),
+            Need::Barrier(resources) => {
+                let id = self.new_id();
+                self.state.barriers.want(id, resources, self.state.step);
+                Some(id)
+            }
+        }
+    }
+
+    /// Reads a key, or joins a read that is under way. None: it cannot be reached any more.
+    pub(crate) fn read(&mut self, key: &ObjectKey) -> Option<EffectId> {
+        let under_way =
+            self.state.flights.iter().find(
+                |(_, flight)| matches!(flight, Flight::Get { key: other, .. } if other == key),
+            );
+        if let Some((id, _)) = under_way {
+            return Some(*id);
+        }
+        let ty = self.state.cache.catalog().get(&key.resource)?.clone();
+        let id = self.new_id();
+        let form = self.state.streams.form(&key.resource);
+        self.state.flights.insert(
+            id,
+            Flight::Get {
+                key: key.clone(),
+                asked: None,
+            },
+        );
+        self.state.outbox.push_back(Effect::Get {
+            id,
+            ty,
+            form,
+            key: key.clone(),
+        });
+        Some(id)
+    }
+
+    /// Sends one action through the exit; true when it is held back.
+    fn act(&mut self, index: usize, action: Action, now: Timestamp) -> bool {
+        match action {
+            Action::Tell(note) => {
+                self.tell(index, &note, now);
+                false
+            }
+            Action::Api(write) => {
+                match exit::check(&write, self.slots[index].grants(), &self.state.brake) {
+                    Pass::Free => self.send(index, write).is_none(),
+                    Pass::Braked => true,
+                    Pass::NotGranted => {
+                        self.state.not_granted += 1;
+                        true
+                    }
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, index: usize, write: Write) -> Option<EffectId> {
+        let (key, _) = exit::target(&write);
+        let ty = self.state.cache.catalog().get(&key.resource)?.clone();
+        let form = self.state.streams.form(&key.resource);
+        let id = self.new_id();
+        let by = self.slots[index].name().to_owned();
+        self.state.flights.insert(id, Flight::Write(write.clone()));
+        self.state.outbox.push_back(Effect::Write {
+            id,
+            ty,
+            form,
+            by,
+            write,
+        });
+        self.slots[index].wait(id);
+        Some(id)
+    }
+
+    fn tell(&mut self, index: usize, note: &Note, now: Timestamp) {
+        if self.state.brake.holds(&note.about) {
+            return;
+        }
+        let Some(ty) = self
+            .state
+            .cache
+            .catalog()
+            .get(&note.about.resource)
+            .cloned()
+        else {
+            return;
+        };
+        if self.state.told.len() >= TOLD_MAX {
+            self.state.told.clear();
+        }
+        if self
+            .state
+            .told
+            .insert((note.uid.clone(), note.reason.clone()))
+        {
+            let by = self.slots[index].name();
+            let draft = exit::event_of(note, by, &ty.api_version(), &ty.kind, now);
+            self.send(index, Write::Create(Arc::new(draft)));
+        }
+    }
+
+    fn new_id(&mut self) -> EffectId {
+        self.state.last_id += 1;
+        EffectId(self.state.last_id)
+    }
+}

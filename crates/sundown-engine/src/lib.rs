@@ -1,0 +1,24 @@
+//! Runs any [`Controller`](sundown_model::Controller): list and watch, queue, back-off, timers,
+//! brakes, leadership and a single guarded exit, as a state machine without I/O and without a clock.
+//!
+//! It knows no controller and no server. A shell feeds [`Input`]s and carries out [`Effect`]s; the
+//! tokio driver is one, the simulator another.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod backoff;
+mod barrier;
+mod checkpoint;
+mod effect;
+mod engine;
+mod exit;
+mod explain;
+pub mod flight;
+mod queue;
+mod replies;
+mod slot;
+mod streams;
+pub mod wire;
+
+pub use effect::{Brake, Effect, EffectId, Failure, Input, Page, WatchEvent};
+pub use engine::{Config, Engine};
+pub use explain::Explanation;

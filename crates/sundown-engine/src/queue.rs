@@ -1,0 +1,206 @@
+//! The queue of one controller: which keys are to be decided, which wait for an answer, and when
+//! the rest wants to be looked at again.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::backoff::retry_at;
+use crate::effect::EffectId;
+
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(bound = "K: Clone + Ord + Serialize + serde::de::DeserializeOwned")]
+pub(crate) struct Queue<K: Ord> {
+    ready: VecDeque<K>,
+    #[serde(with = "pairs")]
+    items: BTreeMap<K, Item>,
+    timers: BTreeSet<(Timestamp, K)>,
+    #[serde(with = "pairs")]
+    waiting: BTreeMap<EffectId, BTreeSet<K>>,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct Item {
+    queued: bool,
+    /// Touched while waiting: decide again when the answers are in.
+    dirty: bool,
+    /// Held back by a brake.
+    parked: bool,
+    waits: BTreeSet<EffectId>,
+    failures: u32,
+    /// Not to be decided before, because of failures.
+    not_before: Option<Timestamp>,
+    due_at: Option<Timestamp>,
+}
+
+/// How an effect ended for the keys that wait for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resolved {
+    Well,
+    /// Wait before the next try; at least this many seconds if the server said so.
+    Badly {
+        retry_after_seconds: Option<u32>,
+    },
+}
+
+impl<K: Clone + Ord> Queue<K> {
+    pub(crate) fn new() -> Self {
+        Self {
+            ready: VecDeque::new(),
+            items: BTreeMap::new(),
+            timers: BTreeSet::new(),
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Wants a key to be decided as soon as nothing is under way for it.
+    pub(crate) fn touch(&mut self, key: K) {
+        let item = self.items.entry(key.clone()).or_default();
+        if !item.waits.is_empty() {
+            item.dirty = true;
+        } else if item.not_before.is_none() && !item.queued {
+            item.queued = true;
+            self.ready.push_back(key);
+        }
+    }
+
+    /// Takes the next key that is to be decided.
+    pub(crate) fn pop(&mut self) -> Option<K> {
+        let key = self.ready.pop_front()?;
+        let item = self.items.get_mut(&key).expect("a ready key has an item");
+        item.queued = false;
+        item.dirty = false;
+        item.parked = false;
+        Some(key)
+    }
+
+    /// Lets a key wait for the answer to an effect.
+    pub(crate) fn wait(&mut self, key: &K, id: EffectId) {
+        self.items.entry(key.clone()).or_default().waits.insert(id);
+        self.waiting.entry(id).or_default().insert(key.clone());
+    }
+
+    /// Notes when a decision wants to be made again, and whether a brake holds its actions.
+    pub(crate) fn settle(&mut self, key: &K, wake_at: Option<Timestamp>, parked: bool) {
+        let item = self.items.entry(key.clone()).or_default();
+        item.parked = parked;
+        if item.waits.is_empty() {
+            item.failures = 0;
+        }
+        self.set_timer(key, wake_at);
+        self.drop_if_idle(key);
+    }
+
+    /// Ends an effect for all keys that wait for it.
+    pub(crate) fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp) {
+        for key in self.waiting.remove(&id).unwrap_or_default() {
+            let item = self.items.get_mut(&key).expect("a waiting key has an item");
+            item.waits.remove(&id);
+            if let Resolved::Badly {
+                retry_after_seconds,
+            } = how
+            {
+                item.failures += 1;
+                let own = retry_at(now, item.failures);
+                let asked = retry_after_seconds.map_or(Timestamp::MIN, |seconds| {
+                    let wait = jiff::SignedDuration::from_secs(i64::from(seconds));
+                    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
+                });
+                item.not_before = Some(own.max(asked));
+            }
+            if !item.waits.is_empty() {
+                continue;
+            }
+            if let Some(at) = item.not_before {
+                self.set_timer(&key, Some(at));
+            } else {
+                self.touch(key);
+            }
+        }
+    }
+
+    /// Lets everyone who waits for one effect wait for another instead.
+    pub(crate) fn transfer(&mut self, from: EffectId, to: EffectId) {
+        for key in self.waiting.remove(&from).unwrap_or_default() {
+            let item = self.items.get_mut(&key).expect("a waiting key has an item");
+            item.waits.remove(&from);
+            self.wait(&key, to);
+        }
+    }
+
+    /// Makes every key ready whose time has come.
+    pub(crate) fn fire(&mut self, now: Timestamp) {
+        while let Some((at, key)) = self.timers.first().cloned() {
+            if at > now {
+                return;
+            }
+            self.timers.pop_first();
+            let item = self.items.get_mut(&key).expect("a timed key has an item");
+            item.due_at = None;
+            item.not_before = None;
+            self.touch(key);
+        }
+    }
+
+    /// Makes everything ready that a brake held back.
+    pub(crate) fn unpark(&mut self) {
+        let parked = self.items.iter().filter(|(_, item)| item.parked);
+        for key in parked.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
+            self.touch(key);
+        }
+    }
+
+    /// Whether something could be decided at once.
+    pub(crate) fn is_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// The next instant at which a key becomes ready by itself.
+    pub(crate) fn wake_at(&self) -> Option<Timestamp> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    fn set_timer(&mut self, key: &K, at: Option<Timestamp>) {
+        let item = self.items.get_mut(key).expect("a timer belongs to an item");
+        if let Some(old) = item.due_at.take() {
+            self.timers.remove(&(old, key.clone()));
+        }
+        if let Some(at) = at {
+            item.due_at = Some(at);
+            self.timers.insert((at, key.clone()));
+        }
+    }
+
+    fn drop_if_idle(&mut self, key: &K) {
+        let idle = self.items.get(key).is_some_and(|item| {
+            !item.queued && !item.parked && item.waits.is_empty() && item.due_at.is_none()
+        });
+        if idle {
+            self.items.remove(key);
+        }
+    }
+}
+
+/// JSON has only text keys, so maps travel as lists of pairs.
+mod pairs {
+    use super::{BTreeMap, Deserialize, Serialize};
+
+    pub(super) fn serialize<K: Serialize, V: Serialize, S: serde::Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        map.iter().collect::<Vec<_>>().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Ord + Deserialize<'de>,
+        V: Deserialize<'de>,
+        D: serde::Deserializer<'de>,
+    {
+        Ok(Vec::<(K, V)>::deserialize(deserializer)?
+            .into_iter()
+            .collect())
+    }
+}

@@ -1,0 +1,191 @@
+//! What an answer to a read or a write means: the cache is written through, and what is not certain
+//! is read before anything else is decided on it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sundown_model::{
+    Answer, Change, LiveFact, Object, ObjectKey, Outcome, Refusal, RefusalReason, Uid, Write,
+};
+
+use crate::effect::{EffectId, Failure};
+use crate::engine::{Engine, Flight};
+use crate::exit;
+use crate::queue::Resolved;
+use crate::streams::{Sink, put};
+
+impl Engine {
+    /// Takes the answer to a live read.
+    pub(crate) fn got(
+        &mut self,
+        id: EffectId,
+        result: Result<Option<Arc<Object>>, Failure>,
+        now: Timestamp,
+    ) -> Vec<Change> {
+        let Some(Flight::Get {
+            key,
+            asked: Some(asked),
+        }) = self.state.flights.remove(&id)
+        else {
+            return Vec::new();
+        };
+        let Ok(found) = result else {
+            self.resolve(
+                id,
+                Resolved::Badly {
+                    retry_after_seconds: None,
+                },
+                now,
+            );
+            return Vec::new();
+        };
+        let mut changes = match &found {
+            Some(object) => self.write_through(object.clone(), now),
+            None => self.vacant(&key, asked),
+        };
+        self.state.facts.set_live(
+            key.clone(),
+            LiveFact {
+                asked,
+                answered_at: now,
+                found,
+            },
+        );
+        changes.push(Change::Read(key));
+        self.resolve(id, Resolved::Well, now);
+        changes
+    }
+
+    /// Takes the outcome of a write.
+    pub(crate) fn wrote(&mut self, id: EffectId, outcome: Outcome, now: Timestamp) -> Vec<Change> {
+        let Some(Flight::Write(write)) = self.state.flights.remove(&id) else {
+            return Vec::new();
+        };
+        if let Write::Create(draft) = &write
+            && exit::is_event(draft)
+        {
+            // A note is told at best once more; nobody waits for it.
+            self.resolve(id, Resolved::Well, now);
+            return Vec::new();
+        }
+        match outcome {
+            Outcome::Done(Answer::Object(object)) => {
+                let changes = self.write_through(object, now);
+                self.resolve(id, Resolved::Well, now);
+                changes
+            }
+            Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
+            Outcome::Refused(refusal) => self.refused(id, &write, &refusal, now),
+            Outcome::Unknown => self.read_again(id, &write, now),
+        }
+    }
+
+    fn refused(
+        &mut self,
+        id: EffectId,
+        write: &Write,
+        refusal: &Refusal,
+        now: Timestamp,
+    ) -> Vec<Change> {
+        let seen_before = !matches!(write, Write::Create(_));
+        match refusal.reason {
+            RefusalReason::NotFound if seen_before => self.gone(id, write, now),
+            RefusalReason::Conflict | RefusalReason::AlreadyExists => {
+                self.read_again(id, write, now)
+            }
+            RefusalReason::NotFound
+            | RefusalReason::Forbidden
+            | RefusalReason::Invalid
+            | RefusalReason::Busy => {
+                let retry_after_seconds = refusal.retry_after_seconds;
+                self.resolve(
+                    id,
+                    Resolved::Badly {
+                        retry_after_seconds,
+                    },
+                    now,
+                );
+                Vec::new()
+            }
+        }
+    }
+
+    /// The incarnation that a write addressed is no more.
+    fn gone(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
+        let changes = match write {
+            Write::Create(_) => Vec::new(),
+            Write::Patch { at, .. } | Write::Delete { at, .. } => self.removed(at.key(), at.uid()),
+        };
+        self.resolve(id, Resolved::Well, now);
+        changes
+    }
+
+    /// Lets whoever waits for a write wait for a read of its target instead.
+    fn read_again(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
+        let key = exit::target(write).0.clone();
+        match self.read(&key) {
+            Some(read) => self
+                .slots
+                .iter_mut()
+                .for_each(|slot| slot.transfer(id, read)),
+            None => self.resolve(
+                id,
+                Resolved::Badly {
+                    retry_after_seconds: None,
+                },
+                now,
+            ),
+        }
+        Vec::new()
+    }
+
+    fn write_through(&mut self, object: Arc<Object>, now: Timestamp) -> Vec<Change> {
+        let state = &mut self.state;
+        if !state.streams.is_watched(&object.key().resource) {
+            // Without a watch it would grow old in the cache; as a fact it has an age.
+            return Vec::new();
+        }
+        let (cache, facts, step) = (&mut state.cache, &mut state.facts, state.step);
+        put(
+            object,
+            &mut Sink {
+                cache,
+                facts,
+                step,
+                now,
+            },
+            false,
+        )
+    }
+
+    /// A key was vacant when asked; an incarnation seen since then is another matter.
+    fn vacant(&mut self, key: &ObjectKey, asked: sundown_model::Step) -> Vec<Change> {
+        let seen_before = self
+            .state
+            .cache
+            .seen_step(key)
+            .is_some_and(|seen| seen < asked);
+        let held = self
+            .state
+            .cache
+            .get(key)
+            .filter(|_| seen_before)
+            .map(|held| held.uid().clone());
+        held.map(|uid| self.removed(key, &uid)).unwrap_or_default()
+    }
+
+    fn removed(&mut self, key: &ObjectKey, uid: &Uid) -> Vec<Change> {
+        self.state
+            .cache
+            .remove(key, uid)
+            .map(Change::Deleted)
+            .into_iter()
+            .collect()
+    }
+
+    fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp) {
+        self.slots
+            .iter_mut()
+            .for_each(|slot| slot.resolve(id, how, now));
+    }
+}

@@ -1,0 +1,208 @@
+//! One controller in the engine, with its queue. The engine sees all controllers through one
+//! object-safe trait, because their keys and reasons have different types.
+
+use std::collections::BTreeSet;
+use std::fmt::Debug;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use sundown_model::{
+    Action, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
+};
+
+use crate::effect::EffectId;
+use crate::explain::Explanation;
+use crate::queue::{Queue, Resolved};
+
+/// What a decision is made on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sight<'a> {
+    pub(crate) cache: &'a Cache,
+    pub(crate) facts: &'a Facts,
+    pub(crate) now: Timestamp,
+}
+
+/// A decision with its key and reason taken off, ready for the engine.
+#[derive(Debug)]
+pub(crate) struct Proposal {
+    pub(crate) needs: Vec<Need>,
+    pub(crate) actions: Vec<Action>,
+    pub(crate) wake_at: Option<Timestamp>,
+}
+
+/// A controller whose types are hidden.
+pub(crate) trait Runs: Debug + Send {
+    fn name(&self) -> &'static str;
+    fn interests(&self) -> &'static [Interest];
+    fn grants(&self) -> &'static [Grant];
+    fn observe(&mut self, change: &Change, cache: &Cache);
+    /// Decides the next ready key, which stays current until `settle`.
+    fn decide_next(&mut self, sight: Sight<'_>) -> Option<Proposal>;
+    fn wait(&mut self, id: EffectId);
+    fn settle(&mut self, wake_at: Option<Timestamp>, parked: bool);
+    fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp);
+    fn transfer(&mut self, from: EffectId, to: EffectId);
+    fn fire(&mut self, now: Timestamp);
+    fn unpark(&mut self);
+    fn is_ready(&self) -> bool;
+    fn wake_at(&self) -> Option<Timestamp>;
+    fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation>;
+    fn clone_box(&self) -> Box<dyn Runs>;
+    fn save(&self) -> Value;
+    /// Takes a saved queue; the controller's own state is rebuilt from the cache.
+    fn load(&mut self, saved: &Value, cache: &Cache) -> Result<(), serde_json::Error>;
+}
+
+impl Clone for Box<dyn Runs> {
+    fn clone(&self) -> Self {
+        self.clone_box()
+    }
+}
+
+/// The only implementation.
+#[derive(Debug, Clone)]
+pub(crate) struct Slot<C: Controller> {
+    fresh: C,
+    controller: C,
+    queue: Queue<C::Key>,
+    current: Option<C::Key>,
+}
+
+impl<C: Controller> Slot<C> {
+    pub(crate) fn new(controller: C) -> Self {
+        Self {
+            fresh: controller.clone(),
+            controller,
+            queue: Queue::new(),
+            current: None,
+        }
+    }
+
+    fn current(&self) -> C::Key {
+        self.current
+            .clone()
+            .expect("between decide_next and settle a key is current")
+    }
+}
+
+impl<C: Controller> Runs for Slot<C> {
+    fn name(&self) -> &'static str {
+        C::NAME
+    }
+
+    fn interests(&self) -> &'static [Interest] {
+        C::INTERESTS
+    }
+
+    fn grants(&self) -> &'static [Grant] {
+        C::GRANTS
+    }
+
+    fn observe(&mut self, change: &Change, cache: &Cache) {
+        let mut touched = BTreeSet::new();
+        self.controller.observe(change, cache, &mut touched);
+        for key in touched {
+            self.queue.touch(key);
+        }
+    }
+
+    fn decide_next(&mut self, sight: Sight<'_>) -> Option<Proposal> {
+        let key = self.queue.pop()?;
+        let Decision {
+            needs,
+            actions,
+            wake_at,
+            reason: _,
+        } = self
+            .controller
+            .decide(&key, sight.cache, sight.facts, sight.now);
+        self.current = Some(key);
+        Some(Proposal {
+            needs,
+            actions,
+            wake_at,
+        })
+    }
+
+    fn wait(&mut self, id: EffectId) {
+        let key = self.current();
+        self.queue.wait(&key, id);
+    }
+
+    fn settle(&mut self, wake_at: Option<Timestamp>, parked: bool) {
+        let key = self.current();
+        self.current = None;
+        self.queue.settle(&key, wake_at, parked);
+    }
+
+    fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp) {
+        self.queue.resolve(id, how, now);
+    }
+
+    fn transfer(&mut self, from: EffectId, to: EffectId) {
+        self.queue.transfer(from, to);
+    }
+
+    fn fire(&mut self, now: Timestamp) {
+        self.queue.fire(now);
+    }
+
+    fn unpark(&mut self) {
+        self.queue.unpark();
+    }
+
+    fn is_ready(&self) -> bool {
+        self.queue.is_ready()
+    }
+
+    fn wake_at(&self) -> Option<Timestamp> {
+        self.queue.wake_at()
+    }
+
+    fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation> {
+        let keys = self.controller.keys_about(object);
+        let explain = |key| {
+            let decision = self
+                .controller
+                .decide(&key, sight.cache, sight.facts, sight.now);
+            let Decision {
+                needs,
+                actions,
+                wake_at,
+                reason,
+            } = decision;
+            Explanation {
+                controller: C::NAME,
+                code: reason.code(),
+                sentence: reason.sentence(),
+                blockers: reason.blockers(),
+                needs,
+                actions: actions
+                    .iter()
+                    .map(crate::explain::action_in_words)
+                    .collect(),
+                wake_at,
+            }
+        };
+        keys.into_iter().map(explain).collect()
+    }
+
+    fn clone_box(&self) -> Box<dyn Runs> {
+        Box::new(self.clone())
+    }
+
+    fn save(&self) -> Value {
+        serde_json::to_value(&self.queue).expect("a queue is plain data with text keys")
+    }
+
+    fn load(&mut self, saved: &Value, cache: &Cache) -> Result<(), serde_json::Error> {
+        self.controller = self.fresh.clone();
+        let mut touched = BTreeSet::new();
+        for object in cache.iter() {
+            self.controller
+                .observe(&Change::Added(object.clone()), cache, &mut touched);
+        }
+        self.queue = serde_json::from_value(saved.clone())?;
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! What a controller may say. Complete values: whoever applies them chooses nothing.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{ObjectKey, Resource, Seen, Uid};
+
+/// How many actions one decision may carry; the rest is for the decision after it.
+pub const ACTIONS_MAX: usize = 64;
+
+/// What a controller concludes from a snapshot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decision<R> {
+    /// Facts that are missing or too old. They are asked first, even when paused.
+    pub needs: Vec<Need>,
+    /// Independent of each other; an order is expressed by deciding again.
+    pub actions: Vec<Action>,
+    /// When to decide again if nothing happens before.
+    pub wake_at: Option<Timestamp>,
+    /// Why.
+    pub reason: R,
+}
+
+impl<R> Decision<R> {
+    /// Nothing to do until something changes.
+    pub fn idle(reason: R) -> Self {
+        Self {
+            needs: Vec::new(),
+            actions: Vec::new(),
+            wake_at: None,
+            reason,
+        }
+    }
+
+    /// Nothing to do before an instant.
+    pub fn wake_at(at: Timestamp, reason: R) -> Self {
+        Self {
+            wake_at: Some(at),
+            ..Self::idle(reason)
+        }
+    }
+
+    /// Something must be known first.
+    pub fn need(needs: Vec<Need>, reason: R) -> Self {
+        Self {
+            needs,
+            ..Self::idle(reason)
+        }
+    }
+
+    /// One thing to do now.
+    pub fn act(action: Action, reason: R) -> Self {
+        Self {
+            actions: vec![action],
+            ..Self::idle(reason)
+        }
+    }
+
+    /// Several independent things to do now.
+    pub fn act_all(actions: Vec<Action>, reason: R) -> Self {
+        assert!(
+            actions.len() <= ACTIONS_MAX,
+            "a decision is bounded: the next one does the rest"
+        );
+        Self {
+            actions,
+            ..Self::idle(reason)
+        }
+    }
+}
+
+/// A fact that a decision cannot do without.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Need {
+    /// A consistent read of one key, sent after now.
+    Live(ObjectKey),
+    /// Our caches of these resources shall show everything that was committed before now.
+    Barrier(Vec<Resource>),
+}
+
+/// One thing to do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// A write to the API server.
+    Api(Write),
+    /// A word to people: a Kubernetes Event and a log line.
+    Tell(Note),
+}
+
+/// A write to the API server. Nothing that exists can be touched without having been seen.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Write {
+    Create(Arc<Draft>),
+    Patch { at: Seen, part: Part, patch: Patch },
+    Delete { at: Seen, how: Propagation },
+}
+
+/// An object that shall come into being.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Draft {
+    pub key: ObjectKey,
+    /// The whole object as JSON.
+    pub body: Value,
+}
+
+/// Which part of an object a patch addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Part {
+    Main,
+    Status,
+    /// `finalize` of a namespace.
+    Finalize,
+}
+
+/// What a patch says. Uid and revision of the [`Seen`] beside it are added on the way out.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Patch {
+    /// JSON merge patch, RFC 7386.
+    Merge(Value),
+}
+
+/// What shall become of the dependents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+/// A word about an object, to be read by people.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Note {
+    pub about: ObjectKey,
+    pub uid: Uid,
+    pub warning: bool,
+    /// CamelCase, as in the `reason` of a Kubernetes Event.
+    pub reason: Arc<str>,
+    pub message: String,
+}

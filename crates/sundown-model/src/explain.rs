@@ -1,0 +1,38 @@
+//! Reasons in words. The same reason goes to the log, the event, the metric label and `explain`.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use crate::{ObjectKey, Resource};
+
+/// Implemented by the closed enum of reasons of each controller.
+pub trait Explain: std::fmt::Debug {
+    /// A stable CamelCase word: metric label, event reason, test name.
+    fn code(&self) -> &'static str;
+
+    /// One sentence for people, without a full stop.
+    fn sentence(&self) -> String;
+
+    /// What has to go (or to come) before the object goes. Empty when nothing holds it.
+    fn blockers(&self) -> Vec<Blocker> {
+        Vec::new()
+    }
+}
+
+/// Something that keeps an object from going.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum Blocker {
+    /// A finalizer that is not ours to remove.
+    Finalizer { on: ObjectKey, finalizer: String },
+    /// An owner that exists and does not wait for its dependents.
+    Owner { owner: ObjectKey },
+    /// A dependent that blocks its owner's foreground deletion.
+    Dependent { dependent: ObjectKey },
+    /// Objects of this resource cannot be observed.
+    Unobservable { resource: Resource },
+    /// An owner reference names a kind that is not served.
+    UnknownKind { api_version: String, kind: String },
+    /// It is too early.
+    Until { at: Timestamp },
+}

@@ -1,0 +1,29 @@
+//! The contract of the house: look at a snapshot, decide as a value, apply it somewhere else.
+//!
+//! Everything here is plain data. What a controller sees ([`Cache`], [`Facts`]), what it may say
+//! ([`Decision`]) and how it is asked ([`Controller`]) live here; who runs it does not.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod cache;
+mod catalog;
+mod controller;
+mod decision;
+mod explain;
+mod facts;
+mod name;
+mod object;
+mod outcome;
+mod revision;
+
+pub use cache::{Cache, Put, Table};
+pub use catalog::{Catalog, Resolved, ResourceType, Verb};
+pub use controller::{Change, Controller, Form, Grant, Interest, Permit, Scope};
+pub use decision::{
+    ACTIONS_MAX, Action, Decision, Draft, Need, Note, Part, Patch, Propagation, Write,
+};
+pub use explain::{Blocker, Explain};
+pub use facts::{Facts, LiveFact};
+pub use name::{KnownKind, Namespace, ObjectKey, Resource, Uid};
+pub use object::{Deletion, Malformed, Object, OwnerRef};
+pub use outcome::{Answer, Outcome, Refusal, RefusalReason};
+pub use revision::{Position, Rv, Seen, Step};
