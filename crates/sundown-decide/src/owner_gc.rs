@@ -35,12 +35,24 @@ pub(crate) const SCOPE: Scope = Scope::Collectable {
 #[derive(Debug, Clone, Default)]
 pub struct OwnerGc {
     graph: Graph,
+    #[cfg(feature = "mutants")]
+    uid_only: bool,
 }
 
 impl OwnerGc {
     /// Who depends on whom, as followed change by change.
     pub fn graph(&self) -> &Graph {
         &self.graph
+    }
+
+    /// The same with a famous bug: owners are found by uid alone (kubernetes#65200, #92743).
+    #[cfg(feature = "mutants")]
+    #[must_use]
+    pub fn by_uid_only(self) -> Self {
+        Self {
+            uid_only: true,
+            ..self
+        }
     }
 
     /// An object may matter to its owners only while they are being deleted.
@@ -122,21 +134,31 @@ impl Controller for OwnerGc {
         now: Timestamp,
     ) -> Decision<Reason> {
         match cache.get(key) {
-            Some(object) if in_scope(object, cache) => decide::decide(
-                object,
-                &decide::Sight {
+            Some(object) if in_scope(object, cache) => {
+                let sight = decide::Sight {
                     graph: &self.graph,
                     cache,
                     facts,
                     now,
-                },
-            ),
+                    #[cfg(feature = "mutants")]
+                    uid_only: self.uid_only,
+                };
+                decide::decide(object, &sight)
+            }
             Some(_) | None => Decision::idle(Reason::Gone),
         }
     }
 
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
         vec![object.key().clone()]
+    }
+
+    fn audit(&self, cache: &Cache) -> Result<(), String> {
+        let anew = Graph::of(cache);
+        if self.graph == anew {
+            return Ok(());
+        }
+        Err(format!("followed {:?}, made anew {anew:?}", self.graph))
     }
 }
 

@@ -218,7 +218,7 @@ impl<C: Controller> Scene<C> {
 
     fn tell(mut self, change: &Change) -> Self {
         self.controller
-            .observe(&change, &self.cache, &mut std::collections::BTreeSet::new());
+            .observe(change, &self.cache, &mut std::collections::BTreeSet::new());
         self
     }
 }

@@ -61,6 +61,8 @@ impl Barriers {
         if self.asking.is_some() || self.not_before.is_some_and(|at| at > now) {
             return None;
         }
+        // The pause is over. Kept, it would ask the shell to wake us at an instant that has passed.
+        self.not_before = None;
         let mut resources = BTreeSet::new();
         for ticket in self.tickets.values() {
             let open = ticket

@@ -232,6 +232,12 @@ impl Engine {
             .collect()
     }
 
+    /// What controllers have followed wrongly, if anything: each says so in its own words.
+    pub fn audit(&self) -> Vec<String> {
+        let audits = self.slots.iter().map(|slot| slot.audit(&self.state.cache));
+        audits.filter_map(Result::err).collect()
+    }
+
     fn interests(&self) -> Vec<Interest> {
         self.slots
             .iter()

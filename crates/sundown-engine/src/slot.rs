@@ -47,6 +47,7 @@ pub(crate) trait Runs: Debug + Send {
     fn is_ready(&self) -> bool;
     fn wake_at(&self) -> Option<Timestamp>;
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation>;
+    fn audit(&self, cache: &Cache) -> Result<(), String>;
     fn clone_box(&self) -> Box<dyn Runs>;
     fn save(&self) -> Value;
     /// Takes a saved queue; the controller's own state is rebuilt from the cache.
@@ -185,6 +186,10 @@ impl<C: Controller> Runs for Slot<C> {
             }
         };
         keys.into_iter().map(explain).collect()
+    }
+
+    fn audit(&self, cache: &Cache) -> Result<(), String> {
+        self.controller.audit(cache)
     }
 
     fn clone_box(&self) -> Box<dyn Runs> {

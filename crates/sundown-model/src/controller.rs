@@ -43,6 +43,14 @@ pub trait Controller: Clone + Debug + Send + 'static {
 
     /// The keys whose decisions tell why this object is still there.
     fn keys_about(&self, object: &Object) -> Vec<Self::Key>;
+
+    /// Compares the state that was followed change by change with one made anew from the cache.
+    ///
+    /// Errors: they differ, and how. Tests ask at rest; it is too slow for every change.
+    fn audit(&self, cache: &Cache) -> Result<(), String> {
+        let _ = cache;
+        Ok(())
+    }
 }
 
 /// One change of the cache.

@@ -20,6 +20,8 @@ pub(super) struct Sight<'a> {
     pub(super) cache: &'a Cache,
     pub(super) facts: &'a Facts,
     pub(super) now: Timestamp,
+    #[cfg(feature = "mutants")]
+    pub(super) uid_only: bool,
 }
 
 /// Decides what becomes of one object.

@@ -47,10 +47,19 @@ pub(super) fn standing(owner: &OwnerRef, of: &Object, sight: &Sight<'_>) -> Stan
         return Standing::Gone;
     }
     let since = sight.cache.seen_step(of.key()).unwrap_or_default();
-    match sight.cache.get(&key).filter(|found| is_same(found, owner)) {
+    match cached(&key, owner, sight) {
         Some(found) => by_cache(found, since, sight),
         None => by_live_read(key, owner, since, sight),
     }
+}
+
+/// The owner that a reference names, if the cache shows this very incarnation at that very place.
+fn cached<'a>(key: &ObjectKey, owner: &OwnerRef, sight: &Sight<'a>) -> Option<&'a Arc<Object>> {
+    #[cfg(feature = "mutants")]
+    if sight.uid_only {
+        return sight.cache.iter().find(|found| is_same(found, owner));
+    }
+    sight.cache.get(key).filter(|found| is_same(found, owner))
 }
 
 /// The cache shows the owner. That it is being deleted counts only if it was still so when the

@@ -1,0 +1,99 @@
+//! A decided write: the transaction, and how the answer is made once its revision is known.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sundown_store::{Committed, Store, Stored, Transaction};
+
+use crate::Response;
+use crate::registry::Type;
+use crate::render::{self, Form};
+
+/// A decided write that waits for its place in the order of commits.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    pub(crate) transaction: Transaction,
+    pub(crate) answer: Answer,
+}
+
+/// A read dependency changed: handle the request again on the newer snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the snapshot is no longer current")]
+pub struct Stale;
+
+/// The answer to a write, but for its revision.
+#[derive(Debug, Clone)]
+pub(crate) enum Answer {
+    /// Known before the commit.
+    Fixed(Response),
+    /// The object as one of the writes made it.
+    Written {
+        write: usize,
+        code: u16,
+        shown: Shown,
+    },
+    /// The last state of an object that one of the writes removed.
+    Removed {
+        write: usize,
+        last: Arc<Stored>,
+        shown: Shown,
+    },
+}
+
+/// How an object in an answer is shown, and with which warnings.
+#[derive(Debug, Clone)]
+pub(crate) struct Shown {
+    pub(crate) ty: Arc<Type>,
+    pub(crate) form: Form,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Shown {
+    /// An answer with a stored object.
+    pub(crate) fn stored(&self, code: u16, stored: &Stored) -> Response {
+        self.body(code, render::object(stored, &self.ty, self.form))
+    }
+
+    /// An answer with these bytes.
+    pub(crate) fn body(&self, code: u16, body: Vec<u8>) -> Response {
+        Response {
+            warnings: self.warnings.clone(),
+            ..render::response(code, body)
+        }
+    }
+}
+
+impl Commit {
+    /// The transaction that is to be committed; a durable server writes it to its log.
+    pub fn transaction(&self) -> &Transaction {
+        &self.transaction
+    }
+
+    /// Commits whatever happened in between: the race of kubernetes#77988, for the simulator, which
+    /// has to find it. No server calls this.
+    pub fn forget_reads(&mut self) {
+        self.transaction.reads.clear();
+    }
+
+    pub(crate) fn apply(&self, store: &mut Store, now: Timestamp) -> Result<Response, Stale> {
+        let committed = store.commit(&self.transaction, now).map_err(|_| Stale)?;
+        Ok(self.answer.complete(&committed))
+    }
+}
+
+impl Answer {
+    fn complete(&self, committed: &Committed) -> Response {
+        match self {
+            Self::Fixed(response) => response.clone(),
+            Self::Written { write, code, shown } => {
+                let (_, stored) = &committed.writes[*write];
+                let stored = stored.as_ref().expect("the answer names a put");
+                shown.stored(*code, stored)
+            }
+            Self::Removed { write, last, shown } => {
+                let (revision, _) = committed.writes[*write];
+                shown.stored(200, &last.restamped(revision))
+            }
+        }
+    }
+}

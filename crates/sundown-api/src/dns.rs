@@ -1,0 +1,87 @@
+//! The forms that names may have, in the words of upstream's `util/validation`.
+
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+/// What is wrong with a DNS subdomain.
+pub(crate) fn subdomain(text: &str) -> Vec<String> {
+    let parts_fit = text.split('.').all(is_label);
+    checked(text, 253, parts_fit, SUBDOMAIN)
+}
+
+/// What is wrong with a DNS label.
+pub(crate) fn label(text: &str) -> Vec<String> {
+    checked(text, 63, is_label(text), LABEL)
+}
+
+/// What is wrong with a qualified name: an optional subdomain, a slash, a name.
+pub(crate) fn qualified_name(text: &str) -> Vec<String> {
+    let (prefix, name) = match text.split_once('/') {
+        None => (None, text),
+        Some((_, name)) if name.contains('/') => {
+            return vec![format!(
+                "a qualified name {QUALIFIED} with an optional DNS subdomain prefix and '/' (e.g. \
+                 'example.com/MyName')"
+            )];
+        }
+        Some((prefix, name)) => (Some(prefix), name),
+    };
+    let mut wrong = Vec::new();
+    match prefix {
+        Some("") => wrong.push("prefix part must be non-empty".into()),
+        Some(prefix) => {
+            wrong.extend(
+                subdomain(prefix)
+                    .into_iter()
+                    .map(|text| format!("prefix part {text}")),
+            );
+        }
+        None => {}
+    }
+    if name.is_empty() {
+        wrong.push("name part must be non-empty".into());
+    } else if name.len() > 63 {
+        wrong.push("name part must be no more than 63 bytes".into());
+    }
+    if !is_name(name) {
+        wrong.push(format!("name part {QUALIFIED}"));
+    }
+    wrong
+}
+
+/// What is wrong with the value of a label.
+pub(crate) fn label_value(text: &str) -> Vec<String> {
+    checked(text, 63, text.is_empty() || is_name(text), VALUE)
+}
+
+fn checked(text: &str, bytes_max: usize, fits: bool, why: &str) -> Vec<String> {
+    let too_long =
+        (text.len() > bytes_max).then(|| format!("must be no more than {bytes_max} bytes"));
+    too_long
+        .into_iter()
+        .chain((!fits).then(|| why.to_owned()))
+        .collect()
+}
+
+fn is_label(text: &str) -> bool {
+    let fits = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
+    edges_and_middle(text, fits, |c| fits(c) || c == b'-')
+}
+
+fn is_name(text: &str) -> bool {
+    edges_and_middle(
+        text,
+        |c| c.is_ascii_alphanumeric(),
+        |c| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.'),
+    )
+}
+
+fn edges_and_middle(text: &str, edge: impl Fn(u8) -> bool, middle: impl Fn(u8) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
+        return false;
+    };
+    edge(*first) && edge(*last) && bytes.iter().all(|c| middle(*c))
+}

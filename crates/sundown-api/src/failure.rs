@@ -1,0 +1,315 @@
+//! Why a request is refused, in the words of upstream: clients match on reason, code and sometimes
+//! on the text. What is checked where is the verbs' business.
+
+use serde::Serialize;
+use serde_json::json;
+use sundown_store::Revision;
+
+use crate::Response;
+use crate::field::FieldError;
+use crate::registry::Type;
+use crate::render::JSON;
+
+/// A refusal. Boxed: the good path should not carry its size.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Failure(Box<Status>);
+
+#[derive(Debug, Clone, PartialEq)]
+struct Status {
+    reason: Reason,
+    message: String,
+    details: Option<Details>,
+    continue_token: Option<String>,
+}
+
+/// The reasons that we give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    AlreadyExists,
+    BadRequest,
+    Conflict,
+    Expired,
+    Forbidden,
+    Invalid,
+    MethodNotAllowed,
+    NotAcceptable,
+    NotFound,
+    RequestEntityTooLarge,
+    Timeout,
+    UnsupportedMediaType,
+    /// Code 500 without a reason, as upstream answers a few malformed requests.
+    Unnamed,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Details {
+    #[serde(skip_serializing_if = "String::is_empty")]
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    group: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    kind: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    causes: Vec<Cause>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_seconds: Option<u32>,
+}
+
+/// One cause of a refusal.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Cause {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) field: String,
+}
+
+impl Reason {
+    fn code(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::NotAcceptable => 406,
+            Self::AlreadyExists | Self::Conflict => 409,
+            Self::Expired => 410,
+            Self::RequestEntityTooLarge => 413,
+            Self::UnsupportedMediaType => 415,
+            Self::Invalid => 422,
+            Self::Unnamed => 500,
+            Self::Timeout => 504,
+        }
+    }
+}
+
+impl Failure {
+    fn new(reason: Reason, message: impl Into<String>, details: Option<Details>) -> Self {
+        Self(Box::new(Status {
+            reason,
+            message: message.into(),
+            details,
+            continue_token: None,
+        }))
+    }
+
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(Reason::BadRequest, message, None)
+    }
+
+    pub(crate) fn not_found(ty: &Type, name: &str) -> Self {
+        let message = format!("{} \"{name}\" not found", ty.resource);
+        Self::new(Reason::NotFound, message, Some(Details::of(ty, name)))
+    }
+
+    pub(crate) fn namespace_not_found(name: &str) -> Self {
+        let details = Details {
+            name: name.into(),
+            kind: "namespaces".into(),
+            ..Details::default()
+        };
+        Self::new(
+            Reason::NotFound,
+            format!("namespaces \"{name}\" not found"),
+            Some(details),
+        )
+    }
+
+    pub(crate) fn already_exists(ty: &Type, name: &str, is_deleting: bool) -> Self {
+        let prefix = if is_deleting {
+            "object is being deleted: "
+        } else {
+            ""
+        };
+        let message = format!("{prefix}{} \"{name}\" already exists", ty.resource);
+        Self::new(Reason::AlreadyExists, message, Some(Details::of(ty, name)))
+    }
+
+    /// All names that generateName came up with are taken.
+    pub(crate) fn names_exhausted(ty: &Type, name: &str) -> Self {
+        let message = format!(
+            "{} \"{name}\" already exists, the server was not able to generate a unique name for the object",
+            ty.resource
+        );
+        let details = Details {
+            retry_after_seconds: Some(1),
+            ..Details::of(ty, name)
+        };
+        Self::new(Reason::AlreadyExists, message, Some(details))
+    }
+
+    pub(crate) fn conflict(ty: &Type, name: &str, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} \"{name}\": {why}",
+            ty.resource
+        );
+        Self::new(Reason::Conflict, message, Some(Details::of(ty, name)))
+    }
+
+    pub(crate) fn modified(ty: &Type, name: &str) -> Self {
+        let why = "the object has been modified; please apply your changes to the latest version \
+                   and try again";
+        Self::conflict(ty, name, why)
+    }
+
+    /// A precondition of DELETE does not hold; upstream names the kind here, not the resource.
+    pub(crate) fn precondition(ty: &Type, name: &str, why: &str) -> Self {
+        let kind = ty.qualified_kind();
+        let message = format!("Operation cannot be fulfilled on {kind} \"{name}\": {why}");
+        let details = Details {
+            kind: ty.kind.to_string(),
+            ..Details::of(ty, name)
+        };
+        Self::new(Reason::Conflict, message, Some(details))
+    }
+
+    pub(crate) fn forbidden(ty: &Type, name: &str, why: &str, cause: Option<Cause>) -> Self {
+        let message = format!("{} \"{name}\" is forbidden: {why}", ty.resource);
+        let causes = cause.into_iter().collect();
+        Self::new(
+            Reason::Forbidden,
+            message,
+            Some(Details {
+                causes,
+                ..Details::of(ty, name)
+            }),
+        )
+    }
+
+    /// The object does not pass validation. Assumes: `errors` is not empty.
+    pub(crate) fn invalid(ty: &Type, name: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_as(&ty.kind, ty.resource.group(), name, errors)
+    }
+
+    /// The options of the request do not pass validation.
+    pub(crate) fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
+        Self::invalid_as(kind, "meta.k8s.io", "", errors)
+    }
+
+    fn invalid_as(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
+        let dot = if group.is_empty() { "" } else { "." };
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let text = match texts.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let message = format!("{kind}{dot}{group} \"{name}\" is invalid: {text}");
+        let details = Details {
+            name: name.into(),
+            group: group.into(),
+            kind: kind.into(),
+            causes: errors.iter().map(FieldError::cause).collect(),
+            retry_after_seconds: None,
+        };
+        Self::new(Reason::Invalid, message, Some(details))
+    }
+
+    /// A JSON patch that does not apply.
+    pub(crate) fn patch_failed() -> Self {
+        let message = "the server rejected our request due to an error in our request";
+        Self::new(Reason::Invalid, message, Some(Details::default()))
+    }
+
+    pub(crate) fn unsupported_media(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Self::new(Reason::UnsupportedMediaType, message, None)
+    }
+
+    pub(crate) fn not_acceptable() -> Self {
+        let message = format!("only the following media types are accepted: {JSON}");
+        Self::new(Reason::NotAcceptable, message, None)
+    }
+
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(Reason::RequestEntityTooLarge, message, None)
+    }
+
+    pub(crate) fn method_not_allowed(ty: &Type, verb: &str) -> Self {
+        let message = format!(
+            "{verb} is not supported on resources of kind \"{}\"",
+            ty.resource
+        );
+        Self::new(Reason::MethodNotAllowed, message, Some(Details::of(ty, "")))
+    }
+
+    pub(crate) fn unnamed(message: impl Into<String>) -> Self {
+        Self::new(Reason::Unnamed, message, None)
+    }
+
+    /// A watch that asks for history which is gone.
+    pub(crate) fn too_old(asked: Revision, floor: Revision) -> Self {
+        Self::new(
+            Reason::Expired,
+            format!("too old resource version: {asked} ({floor})"),
+            None,
+        )
+    }
+
+    /// A list at a revision which is gone; the token goes on at the newest one, inconsistently.
+    pub(crate) fn expired(message: &str, continue_token: Option<String>) -> Self {
+        let mut failure = Self::new(Reason::Expired, message, None);
+        failure.0.continue_token = continue_token;
+        failure
+    }
+
+    /// A read at a revision that is not there yet.
+    pub(crate) fn too_new(asked: Revision, current: Revision) -> Self {
+        let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
+        let cause = Cause {
+            reason: "ResourceVersionTooLarge",
+            message: "Too large resource version".into(),
+            field: String::new(),
+        };
+        let details = Details {
+            causes: vec![cause],
+            retry_after_seconds: Some(1),
+            ..Details::default()
+        };
+        Self::new(Reason::Timeout, message, Some(details))
+    }
+
+    /// The Status object.
+    pub(crate) fn status(&self) -> serde_json::Value {
+        let status = &*self.0;
+        let mut json = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+            "message": status.message, "code": status.reason.code(),
+        });
+        if status.reason != Reason::Unnamed {
+            json["reason"] = format!("{:?}", status.reason).into();
+        }
+        if let Some(details) = &status.details {
+            json["details"] = json!(details);
+        }
+        if let Some(token) = &status.continue_token {
+            json["metadata"]["continue"] = token.as_str().into();
+        }
+        json
+    }
+
+    /// The whole answer.
+    pub(crate) fn response(&self) -> Response {
+        Response {
+            code: self.0.reason.code(),
+            content_type: JSON,
+            warnings: Vec::new(),
+            body: self.status().to_string().into_bytes(),
+        }
+    }
+}
+
+impl Details {
+    fn of(ty: &Type, name: &str) -> Self {
+        Self {
+            name: name.into(),
+            group: ty.resource.group().into(),
+            kind: ty.resource.plural().into(),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Errors about one field, in the words of upstream's `validation/field`.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::failure::Cause;
+
+/// What is wrong with one field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FieldError {
+    reason: &'static str,
+    field: String,
+    text: String,
+}
+
+impl FieldError {
+    fn new(reason: &'static str, field: impl Into<String>, text: String) -> Self {
+        Self {
+            reason,
+            field: field.into(),
+            text,
+        }
+    }
+
+    pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
+        let text = if why.is_empty() {
+            "Required value".into()
+        } else {
+            format!("Required value: {why}")
+        };
+        Self::new("FieldValueRequired", field, text)
+    }
+
+    pub(crate) fn invalid(field: impl Into<String>, value: impl Into<Value>, why: &str) -> Self {
+        let text = format!("Invalid value: {}: {why}", value.into());
+        Self::new("FieldValueInvalid", field, text)
+    }
+
+    pub(crate) fn forbidden(field: impl Into<String>, why: &str) -> Self {
+        Self::new("FieldValueForbidden", field, format!("Forbidden: {why}"))
+    }
+
+    pub(crate) fn unsupported(field: impl Into<String>, value: &str, supported: &[&str]) -> Self {
+        let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
+        let text = format!(
+            "Unsupported value: {value:?}: supported values: {}",
+            supported.join(", ")
+        );
+        Self::new("FieldValueNotSupported", field, text)
+    }
+
+    pub(crate) fn too_long(field: impl Into<String>, bytes_max: usize) -> Self {
+        let text = format!("Too long: may not be more than {bytes_max} bytes");
+        Self::new("FieldValueTooLong", field, text)
+    }
+
+    pub(crate) fn cause(&self) -> Cause {
+        Cause {
+            reason: self.reason,
+            message: self.text.clone(),
+            field: self.field.clone(),
+        }
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.text)
+    }
+}

@@ -1,0 +1,112 @@
+//! From a path to what it names. Which methods it takes is the server's business.
+
+use std::sync::Arc;
+
+use sundown_model::ObjectKey;
+
+use crate::registry::{Registry, Rules, Type};
+
+/// What a path names.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Route<'a> {
+    Version,
+    Health,
+    /// `/api`.
+    CoreVersions,
+    /// `/apis`.
+    Groups,
+    /// `/apis/GROUP`.
+    Group(&'a str),
+    /// `/api/v1` and `/apis/GROUP/VERSION`.
+    GroupVersion(&'a str, &'a str),
+    OpenApiIndex,
+    /// `/openapi/v3/api/v1` and `/openapi/v3/apis/GROUP/VERSION`.
+    OpenApi(&'a str, &'a str),
+    Resource(Target),
+    Unknown,
+}
+
+/// A collection, an object or a part of one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Target {
+    pub(crate) ty: Arc<Type>,
+    pub(crate) namespace: Option<String>,
+    pub(crate) name: Option<String>,
+    pub(crate) part: Part,
+}
+
+/// Which part of an object a request is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Main,
+    Status,
+    Finalize,
+}
+
+impl Target {
+    /// The key of the named object.
+    pub(crate) fn key(&self, name: &str) -> ObjectKey {
+        self.ty.key(self.namespace.as_deref(), name)
+    }
+}
+
+/// Reads a path.
+pub(crate) fn route<'a>(registry: &Registry, path: &'a str) -> Route<'a> {
+    let segments: Vec<&str> = path.trim_matches('/').split('/').collect();
+    match segments.as_slice() {
+        ["version"] => Route::Version,
+        ["healthz" | "livez" | "readyz", ..] => Route::Health,
+        ["api"] => Route::CoreVersions,
+        ["apis"] => Route::Groups,
+        ["apis", group] => Route::Group(group),
+        ["api", version] => Route::GroupVersion("", version),
+        ["apis", group, version] => Route::GroupVersion(group, version),
+        ["openapi", "v3"] => Route::OpenApiIndex,
+        ["openapi", "v3", "api", version] => Route::OpenApi("", version),
+        ["openapi", "v3", "apis", group, version] => Route::OpenApi(group, version),
+        ["api", version, rest @ ..] => resource(registry, "", version, rest),
+        ["apis", group, version, rest @ ..] => resource(registry, group, version, rest),
+        _ => Route::Unknown,
+    }
+}
+
+fn resource<'a>(registry: &Registry, group: &str, version: &str, rest: &[&str]) -> Route<'a> {
+    let find = |plural: &str| registry.find(group, version, plural);
+    // `/namespaces/NAME/status` is a part of a namespace, since no resource is called `status`.
+    if let ["namespaces", namespace, plural, rest @ ..] = rest
+        && let Some(ty) = find(plural)
+    {
+        return if ty.namespaced {
+            target(ty, Some(namespace), rest)
+        } else {
+            Route::Unknown
+        };
+    }
+    match rest {
+        [plural, rest @ ..] => match find(plural) {
+            // Objects of namespaced types have no path without their namespace.
+            Some(ty) if ty.namespaced && !rest.is_empty() => Route::Unknown,
+            Some(ty) => target(ty, None, rest),
+            None => Route::Unknown,
+        },
+        [] => Route::Unknown,
+    }
+}
+
+fn target<'a>(ty: &Arc<Type>, namespace: Option<&str>, rest: &[&str]) -> Route<'a> {
+    let (name, part) = match rest {
+        [] => (None, Part::Main),
+        [name] => (Some((*name).to_owned()), Part::Main),
+        [name, "status"] if ty.has_status => (Some((*name).to_owned()), Part::Status),
+        [name, "finalize"] if ty.rules == Rules::Namespace => {
+            (Some((*name).to_owned()), Part::Finalize)
+        }
+        _ => return Route::Unknown,
+    };
+    Route::Resource(Target {
+        ty: Arc::clone(ty),
+        namespace: namespace.map(str::to_owned),
+        name,
+        part,
+    })
+}

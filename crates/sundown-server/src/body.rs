@@ -1,0 +1,76 @@
+//! The body of a response: whole, or the lines of a watch as they happen.
+
+mod lines;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http_body::{Frame, SizeHint};
+use http_body_util::Full;
+use sundown_api::Watch;
+
+use crate::{Shared, Stop};
+
+/// What a response carries.
+pub enum Body {
+    /// Everything is there.
+    Whole(Full<Bytes>),
+    /// Complete JSON lines, until the watch ends.
+    Watch(BoxStream<'static, Bytes>),
+}
+
+impl Body {
+    pub(crate) fn whole(bytes: Vec<u8>) -> Self {
+        Self::Whole(Full::new(bytes.into()))
+    }
+
+    /// The stream of a watch. It ends with the watch, with the server, or when `stop` is asked.
+    pub(crate) fn watch(watch: Box<Watch>, shared: &Shared, stop: Stop) -> Self {
+        Self::Watch(lines::stream(watch, shared, stop).boxed())
+    }
+}
+
+impl http_body::Body for Body {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match self.get_mut() {
+            Self::Whole(bytes) => Pin::new(bytes).poll_frame(cx),
+            Self::Watch(lines) => lines
+                .poll_next_unpin(cx)
+                .map(|lines| lines.map(|lines| Ok(Frame::data(lines)))),
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match self {
+            Self::Whole(bytes) => bytes.is_end_stream(),
+            Self::Watch(_) => false,
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(bytes) => bytes.size_hint(),
+            Self::Watch(_) => SizeHint::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
+            Self::Watch(_) => f.write_str("Watch"),
+        }
+    }
+}

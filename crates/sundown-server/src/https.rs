@@ -1,0 +1,154 @@
+//! HTTPS: accepts connections, speaks TLS, hands requests to the service, and drains on request.
+//! HTTP itself is hyper's work, the answers are the service's.
+
+mod connection;
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+
+use crate::access::Token;
+use crate::{Identity, IdentityError, Shared, Stop};
+
+/// How many connections may be open; further ones are closed at once. kube-rs opens one per watch,
+/// so this is about the number of watches of such clients. A few kilobytes each.
+const CONNECTIONS_MAX: usize = 4096;
+
+/// How long open connections may take to finish their requests after a stop. Watches end at once.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
+
+/// The pause after a failed accept: out of file descriptors is not cured by asking again at once.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A bound socket that is ready to serve.
+pub struct Https {
+    listener: TcpListener,
+    address: SocketAddr,
+    tls: TlsAcceptor,
+    shared: Arc<Shared>,
+    token: Token,
+}
+
+/// Why HTTPS does not start or has to end.
+#[derive(Debug, thiserror::Error)]
+pub enum HttpsError {
+    /// The address is taken or not ours.
+    #[error("listen on {address}")]
+    Bind {
+        address: SocketAddr,
+        #[source]
+        source: io::Error,
+    },
+    /// The identity is not usable for TLS.
+    #[error("set up TLS")]
+    Identity(#[from] IdentityError),
+    /// A commit broke an invariant: nothing more may be written.
+    #[error("a commit failed: {cause}")]
+    Broken { cause: String },
+}
+
+impl Https {
+    /// Binds the address; port 0 takes any free port.
+    pub async fn bind(
+        shared: Arc<Shared>,
+        identity: &Identity,
+        address: SocketAddr,
+    ) -> Result<Self, HttpsError> {
+        let tls = TlsAcceptor::from(Arc::new(identity.tls()?));
+        let failed = |source| HttpsError::Bind { address, source };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self {
+            listener,
+            address,
+            tls,
+            shared,
+            token: Token::new(identity.token()),
+        })
+    }
+
+    /// The address that was bound, with the real port.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The URL for clients on this machine.
+    pub fn url(&self) -> String {
+        let ip = match self.address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        format!("https://{}", SocketAddr::new(ip, self.address.port()))
+    }
+
+    /// Serves until `stop` is asked; then accepts nothing more, ends the watches, lets requests
+    /// finish and cuts off what takes longer than five seconds.
+    ///
+    /// Errors: a commit has failed, see [`Shared::broken`].
+    pub async fn serve(self, stop: Stop) -> Result<(), HttpsError> {
+        let mut connections = JoinSet::new();
+        let end = loop {
+            tokio::select! {
+                () = stop.asked() => break Ok(()),
+                cause = self.shared.broken() => break Err(HttpsError::Broken { cause }),
+                Some(ended) = connections.join_next() => log_panic(ended),
+                accepted = self.listener.accept() => match accepted {
+                    Ok((stream, peer)) => self.open(&mut connections, stream, peer, &stop),
+                    Err(error) => {
+                        tracing::warn!(%error, "accept a connection");
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+            }
+        };
+        drop(self.listener);
+        let drain = async { while connections.join_next().await.is_some() {} };
+        if tokio::time::timeout(DRAIN_TIME_MAX, drain).await.is_err() {
+            tracing::warn!(connection_count = connections.len(), "cut off at the end");
+        }
+        connections.shutdown().await;
+        end
+    }
+
+    fn open(
+        &self,
+        connections: &mut JoinSet<()>,
+        stream: TcpStream,
+        peer: SocketAddr,
+        stop: &Stop,
+    ) {
+        if connections.len() >= CONNECTIONS_MAX {
+            tracing::warn!(%peer, CONNECTIONS_MAX, "too many connections");
+            return;
+        }
+        let shared = Arc::clone(&self.shared);
+        let (token, tls, stop) = (self.token.clone(), self.tls.clone(), stop.clone());
+        connections.spawn(async move {
+            if let Err(error) = connection::serve(stream, tls, shared, token, stop).await {
+                // A client that goes away is everyday business.
+                tracing::debug!(%peer, error = %error, "connection");
+            }
+        });
+    }
+}
+
+impl std::fmt::Debug for Https {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Https")
+            .field("address", &self.address)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Panics of the core are caught in [`Shared`]; one that gets here concerns its connection only.
+fn log_panic(ended: Result<(), tokio::task::JoinError>) {
+    if let Err(error) = ended {
+        tracing::error!(%error, "a connection panicked");
+    }
+}

@@ -1,0 +1,29 @@
+//! The shell around `sundown-api`: one published state, one tower service, HTTPS in front of it.
+//!
+//! [`Shared`] owns the state, [`ApiService`] speaks HTTP for it, in process or through [`Https`].
+//! What a request means is decided in `sundown-api`; nothing here knows a resource or a verb.
+
+mod access;
+mod body;
+mod clock;
+mod entropy;
+mod https;
+mod identity;
+mod kubeconfig;
+mod service;
+mod shared;
+mod status;
+mod stop;
+mod tasks;
+mod wire;
+
+pub use body::Body;
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use entropy::Entropy;
+pub use https::{Https, HttpsError};
+pub use identity::{Identity, IdentityError};
+pub use kubeconfig::{Credential, write_private};
+pub use service::{ApiService, BODY_BYTES_MAX};
+pub use shared::{Reply, Shared};
+pub use stop::Stop;
+pub use tasks::{TaskError, Tasks};

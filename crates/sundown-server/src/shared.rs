@@ -1,0 +1,250 @@
+//! The one state of the server: handled against a published snapshot, changed by one committer at a
+//! time, published whole. What a request reads and writes is decided by `sundown-api`.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use sundown_api::{Commit, Config, Cx, Request, Response, Server, Stale, Verdict, Watch};
+use tokio::sync::watch;
+
+use crate::status::Failure;
+use crate::tasks::panic_message;
+use crate::{Clock, Entropy};
+
+/// How often a request is handled on a snapshot that proves to be stale.
+///
+/// After that it is handled once more while nobody else may commit, so contention costs time but
+/// never an answer: a PATCH without a resourceVersion must not fail with a conflict. Between
+/// handling and committing nothing awaits, so at most the other worker threads compete; more tries
+/// would be of use only with more threads than that.
+const TRIES_MAX: usize = 16;
+
+/// The state, shared by every connection, watch and in-process client.
+#[derive(Debug)]
+pub struct Shared {
+    /// The newest state. Locked for the commit only.
+    head: Mutex<Arc<Server>>,
+    /// The same state for readers, and the wake-up for watches.
+    published: watch::Sender<Arc<Server>>,
+    /// The message of a panic inside a commit. Nothing is committed after it.
+    broken: watch::Sender<Option<String>>,
+    clock: Arc<dyn Clock>,
+    entropy: Entropy,
+}
+
+/// What a request gets.
+#[derive(Debug)]
+pub enum Reply {
+    /// A complete answer.
+    Response(Response),
+    /// A stream; the first poll has the initial events.
+    Watch(Box<Watch>),
+}
+
+impl Shared {
+    /// A fresh server with the namespaces that every cluster has.
+    pub fn new(config: Config, clock: Arc<dyn Clock>, entropy: Entropy) -> Self {
+        let mut draw = || entropy.draw();
+        let server = Server::new(
+            config,
+            &mut Cx {
+                now: clock.now(),
+                entropy: &mut draw,
+            },
+        );
+        Self::with_server(server, clock, entropy)
+    }
+
+    /// A server that goes on from a given state.
+    pub fn with_server(server: Server, clock: Arc<dyn Clock>, entropy: Entropy) -> Self {
+        let head = Arc::new(server);
+        Self {
+            published: watch::Sender::new(Arc::clone(&head)),
+            head: Mutex::new(head),
+            broken: watch::Sender::new(None),
+            clock,
+            entropy,
+        }
+    }
+
+    /// Handles a request and commits what it decides.
+    ///
+    /// Guarantees: a change is visible to every later call when this returns; revisions are
+    /// published in order. A panic while handling costs this request only (500).
+    pub fn call(&self, request: &Request) -> Reply {
+        for _ in 0..TRIES_MAX {
+            match self.handle(&self.snapshot(), request) {
+                Verdict::Answer(response) => return Reply::Response(response),
+                Verdict::Watch(watch) => return Reply::Watch(watch),
+                Verdict::Commit(commit) => {
+                    if let Ok(response) = self.change(|head| self.commit(head, &commit)) {
+                        return Reply::Response(response);
+                    }
+                }
+            }
+        }
+        self.change(|head| self.call_alone(head, request))
+    }
+
+    /// The newest published state.
+    pub fn snapshot(&self) -> Arc<Server> {
+        Arc::clone(&self.published.borrow())
+    }
+
+    /// The published state from now on; `changed` resolves after each commit.
+    pub fn subscribe(&self) -> watch::Receiver<Arc<Server>> {
+        self.published.subscribe()
+    }
+
+    /// Resolves with the cause once a commit has panicked: the process is to be ended.
+    pub async fn broken(&self) -> String {
+        let mut broken = self.broken.subscribe();
+        let cause = broken
+            .wait_for(Option::is_some)
+            .await
+            .expect("self holds the sender");
+        cause.clone().expect("waited for it")
+    }
+
+    /// The clock that watches are measured by.
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// The source of uids and audit ids.
+    pub fn entropy(&self) -> &Entropy {
+        &self.entropy
+    }
+
+    /// Handling only reads, so a panic in it leaves nothing half done.
+    fn handle(&self, at: &Server, request: &Request) -> Verdict {
+        let mut draw = || self.entropy.draw();
+        let mut cx = Cx {
+            now: self.clock.now(),
+            entropy: &mut draw,
+        };
+        catch_unwind(AssertUnwindSafe(|| at.handle(request, &mut cx))).unwrap_or_else(|panic| {
+            let message = panic_message(panic.as_ref());
+            tracing::error!(message, method = ?request.method, path = request.path, "a request panicked");
+            Verdict::Answer(Failure::Internal("the request could not be handled").response())
+        })
+    }
+
+    /// Runs `change` while nobody else may commit.
+    fn change<T>(&self, change: impl FnOnce(&mut Arc<Server>) -> T) -> T {
+        // Every panic of the core is caught before it could reach the lock.
+        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut head)
+    }
+
+    fn call_alone(&self, head: &mut Arc<Server>, request: &Request) -> Reply {
+        match self.handle(head, request) {
+            Verdict::Answer(response) => Reply::Response(response),
+            Verdict::Watch(watch) => Reply::Watch(watch),
+            Verdict::Commit(commit) => {
+                Reply::Response(self.commit(head, &commit).unwrap_or_else(|Stale| {
+                    Failure::Internal("stale although nobody else could commit").response()
+                }))
+            }
+        }
+    }
+
+    fn commit(&self, head: &mut Arc<Server>, commit: &Commit) -> Result<Response, Stale> {
+        let now = self.clock.now();
+        self.publish(head, |next| next.commit(commit, now))
+    }
+
+    /// Changes a copy of the head and publishes it whole.
+    ///
+    /// A panic in `change` is a broken invariant: the copy is thrown away, nothing more is accepted
+    /// and [`Shared::broken`] tells the owner to end the process.
+    fn publish(
+        &self,
+        head: &mut Arc<Server>,
+        change: impl FnOnce(&mut Server) -> Result<Response, Stale>,
+    ) -> Result<Response, Stale> {
+        let stopped = || Failure::Internal("the server stopped after a failed commit").response();
+        if self.broken.borrow().is_some() {
+            return Ok(stopped());
+        }
+        let mut next = Server::clone(head);
+        match catch_unwind(AssertUnwindSafe(|| change(&mut next))) {
+            Ok(Ok(response)) => {
+                *head = Arc::new(next);
+                self.published.send_replace(Arc::clone(head));
+                Ok(response)
+            }
+            Ok(Err(stale)) => Err(stale),
+            Err(panic) => {
+                self.broken
+                    .send_replace(Some(panic_message(panic.as_ref())));
+                Ok(stopped())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use sundown_api::{Config, Method, Request};
+
+    use super::{Reply, Shared};
+    use crate::status::Failure;
+    use crate::{Entropy, SystemClock};
+
+    fn create(name: &str) -> Request {
+        Request {
+            method: Method::Post,
+            path: "/api/v1/namespaces/default/configmaps".to_owned(),
+            query: Vec::new(),
+            content_type: Some("application/json".to_owned()),
+            accept: None,
+            user_agent: None,
+            body: format!(r#"{{"metadata":{{"name":"{name}"}}}}"#).into_bytes(),
+        }
+    }
+
+    fn code(reply: Reply) -> u16 {
+        match reply {
+            Reply::Response(response) => response.code,
+            Reply::Watch(_) => 0,
+        }
+    }
+
+    #[test]
+    fn a_panic_while_handling_costs_one_request_only() {
+        let is_dry = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&is_dry);
+        let entropy = Entropy::from_fn(move || {
+            assert!(!seen.load(Ordering::Relaxed), "no entropy");
+            7
+        });
+        let shared = Shared::new(Config::default(), Arc::new(SystemClock), entropy);
+        is_dry.store(true, Ordering::Relaxed);
+        assert_eq!(code(shared.call(&create("a"))), 500);
+        is_dry.store(false, Ordering::Relaxed);
+        assert_eq!(code(shared.call(&create("a"))), 201);
+    }
+
+    #[tokio::test]
+    async fn a_panic_inside_a_commit_stops_all_writes_and_tells_why() {
+        let shared = Shared::new(Config::default(), Arc::new(SystemClock), Entropy::system());
+        let before = shared.snapshot();
+        let failed = shared.change(|head| {
+            shared.publish(head, |_| {
+                assert!(std::hint::black_box(false), "revision went back");
+                Ok(Failure::Unauthorized.response())
+            })
+        });
+        assert_eq!(failed.map(|response| response.code), Ok(500));
+        assert_eq!(code(shared.call(&create("a"))), 500);
+        assert!(
+            Arc::ptr_eq(&before, &shared.snapshot()),
+            "nothing was published"
+        );
+        assert_eq!(shared.broken().await, "revision went back");
+    }
+}

@@ -1,0 +1,10 @@
+//! The server from the outside: kube's client in process and over HTTPS, and a bare HTTP/2 client.
+
+mod access;
+mod crud;
+mod http2;
+mod limits;
+mod load;
+mod stopping;
+mod time;
+mod world;

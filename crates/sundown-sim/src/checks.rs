@@ -1,0 +1,98 @@
+//! The judges. Each invariant has a name of `specs/reliability.md`; a violation says it and why.
+
+mod collector;
+mod rest;
+mod store;
+mod ttl;
+mod watch;
+
+use serde::Serialize;
+
+pub(crate) use rest::{at_rest, end_state};
+pub(crate) use watch::WatchCheck;
+
+use crate::ledger::{Event, Ledger};
+
+/// An invariant that did not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Violation {
+    pub invariant: &'static str,
+    pub text: String,
+}
+
+impl Violation {
+    pub(crate) fn new(invariant: &'static str, text: impl Into<String>) -> Self {
+        Self {
+            invariant,
+            text: text.into(),
+        }
+    }
+}
+
+/// Every invariant that is judged, with what it says.
+pub fn invariants() -> &'static [(&'static str, &'static str)] {
+    &[
+        (
+            "S1",
+            "revisions increase by one for each write; a no-op writes nothing",
+        ),
+        ("S2", "a stale revision has no effect"),
+        ("S3", "a uid is unique and never changes"),
+        ("S4", "a read shows the last write"),
+        ("S5", "a watch shows every event once, in order"),
+        ("S6", "a list and the watch after it miss nothing"),
+        (
+            "S7",
+            "what is no longer in the history is an error, never a gap",
+        ),
+        ("S8", "an acknowledged finalizer is never lost"),
+        (
+            "S9",
+            "a deletion is never taken back or put off, and gets no new finalizers",
+        ),
+        (
+            "S10",
+            "a terminating object without finalizers does not exist",
+        ),
+        (
+            "S12",
+            "status and spec are written apart; generation follows spec",
+        ),
+        (
+            "S13",
+            "a terminating namespace takes nothing in and goes only when empty",
+        ),
+        ("G1", "nothing is collected that an owner holds"),
+        ("G2", "no other incarnation is touched"),
+        ("G3", "what was orphaned stays, without the reference"),
+        ("G4", "a foreground owner goes after those that block it"),
+        ("G5", "garbage goes"),
+        ("G6", "one owner protects; dead references go"),
+        ("G12", "the graph equals one made anew"),
+        ("T1", "no job goes before its time"),
+        ("T2", "a TTL that is raised or removed in time wins"),
+        ("T3", "an overdue job goes"),
+        ("T4", "a finished job is not changed"),
+        ("T5", "a finish in the future defers, and no more"),
+        ("T7", "a job that is not finished any more stays"),
+        ("T8", "a successor of the same name is untouched"),
+        (
+            "U1",
+            "after a write of unknown fate its target is read first",
+        ),
+        ("Q1", "the operator comes to rest"),
+        ("Q2", "at rest nothing is asked and nothing is written"),
+        ("Q3", "after faults the end is the same as without"),
+        ("X1", "nothing leaves without a grant"),
+        ("D1", "the same run twice is the same run"),
+    ]
+}
+
+/// Judges one write before it is taken into the ledger.
+pub(crate) fn on_event(event: &Event, before: &Ledger) -> Vec<Violation> {
+    let mut found = Vec::new();
+    store::judge(event, before, &mut found);
+    collector::judge(event, before, &mut found);
+    ttl::judge(event, &mut found);
+    found
+}

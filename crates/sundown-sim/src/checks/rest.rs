@@ -1,0 +1,95 @@
+//! G5, G6, G12 and T3: what must hold when nothing more happens; and the end state itself.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use sundown_engine::Engine;
+use sundown_model::{ObjectKey, Resource};
+
+use super::Violation;
+use super::ttl::due;
+use crate::ledger::{Ledger, Version};
+
+/// Judges a world at rest in which nobody holds a foreign finalizer any more.
+pub(crate) fn at_rest(ledger: &Ledger, engine: &Engine, now: Timestamp) -> Vec<Violation> {
+    let mut found: Vec<Violation> = Vec::new();
+    for (key, version) in &ledger.live {
+        found.extend(judge(key, version, ledger, now));
+    }
+    found.extend(
+        engine
+            .audit()
+            .into_iter()
+            .map(|text| Violation::new("G12", text)),
+    );
+    if engine.not_granted() > 0 {
+        found.push(Violation::new(
+            "X1",
+            format!("{} writes", engine.not_granted()),
+        ));
+    }
+    found
+}
+
+fn judge(key: &ObjectKey, version: &Version, ledger: &Ledger, now: Timestamp) -> Option<Violation> {
+    if key.resource == Resource::new("", "events") {
+        return None;
+    }
+    let owners = version.owners();
+    // Unknown kinds and misplaced references keep an object; nothing follows from them.
+    let judgeable = owners
+        .iter()
+        .all(|owner| ledger.key_of(owner, key).is_some());
+    let present = owners
+        .iter()
+        .filter(|owner| ledger.owner(owner, key).is_some())
+        .count();
+    if version.deleted_at().is_some() {
+        return Some(Violation::new(
+            "G5",
+            format!("{key} is still terminating: {}", version.json),
+        ));
+    }
+    if judgeable && !owners.is_empty() && present == 0 {
+        return Some(Violation::new(
+            "G5",
+            format!("{key} has no owner left and is still there"),
+        ));
+    }
+    if judgeable && present > 0 && present < owners.len() {
+        return Some(Violation::new(
+            "G6",
+            format!("{key} still names an owner that is gone"),
+        ));
+    }
+    if key.resource == Resource::new("batch", "jobs") && due(version).is_some_and(|at| at <= now) {
+        return Some(Violation::new(
+            "T3",
+            format!("{key} is overdue and still there"),
+        ));
+    }
+    None
+}
+
+/// What is left, with all that may rightly differ between two runs taken out.
+pub(crate) fn end_state(ledger: &Ledger) -> BTreeMap<ObjectKey, String> {
+    let shown = ledger
+        .live
+        .iter()
+        .filter(|(key, _)| key.resource != Resource::new("", "events"));
+    let describe = |version: &Version| {
+        let finalizers: Vec<_> = version.finalizers().collect();
+        let owners: Vec<_> = version
+            .owners()
+            .iter()
+            .map(|owner| owner.name.to_string())
+            .collect();
+        format!(
+            "finalizers {finalizers:?} owners {owners:?} spec {:?}",
+            version.json.get("spec")
+        )
+    };
+    shown
+        .map(|(key, version)| (key.clone(), describe(version)))
+        .collect()
+}

@@ -1,0 +1,134 @@
+//! Levels 1 and 2: every effect of a story, with every fault that fits it, each in a future of its
+//! own that is lived to the end.
+
+use serde::Serialize;
+
+use crate::checks::Violation;
+use crate::fault::Variant;
+use crate::mutation::Mutation;
+use crate::scenario::Scenario;
+use crate::world::World;
+
+/// How many findings are kept; one is enough to fail, a few help to understand.
+const FOUND_MAX: usize = 10;
+
+/// What came of trying everything.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Exploration {
+    pub scenarios: usize,
+    /// Places at which something can go wrong.
+    pub effect_points: usize,
+    /// Lives lived to the end.
+    pub executions: usize,
+    /// Steps over all lives.
+    pub steps: u64,
+    pub found: Vec<Found>,
+}
+
+/// A life that broke an invariant, with what it takes to live it again.
+#[derive(Debug, Clone, Serialize)]
+pub struct Found {
+    pub scenario: String,
+    /// None: without any fault.
+    pub effect: Option<usize>,
+    pub fault: Option<&'static str>,
+    pub violations: Vec<Violation>,
+    /// After how many executions it was found.
+    pub executions: usize,
+    /// How many steps that life had.
+    pub steps: u64,
+}
+
+impl Exploration {
+    /// Adds up two explorations.
+    pub fn add(&mut self, other: Self) {
+        self.scenarios += other.scenarios;
+        self.effect_points += other.effect_points;
+        let before = self.executions;
+        self.executions += other.executions;
+        self.steps += other.steps;
+        let found = other.found.into_iter().map(|found| Found {
+            executions: found.executions + before,
+            ..found
+        });
+        self.found.extend(found);
+        self.found.truncate(FOUND_MAX);
+    }
+
+    fn judge(&mut self, scenario: &Scenario, world: &World, fault: Option<(usize, Variant)>) {
+        self.executions += 1;
+        self.steps += world.trace.steps();
+        if !world.violations.is_empty() && self.found.len() < FOUND_MAX {
+            self.found.push(Found {
+                scenario: scenario.name.to_owned(),
+                effect: fault.map(|(at, _)| at),
+                fault: fault.map(|(_, variant)| variant.name()),
+                violations: world.violations.clone(),
+                executions: self.executions,
+                steps: world.trace.steps(),
+            });
+        }
+    }
+}
+
+/// Lives a story once as told, and once more for every fault at every effect.
+pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
+    let mut total = Exploration {
+        scenarios: 1,
+        ..Exploration::default()
+    };
+    let reference = live(scenario, mutation, None, false);
+    if live(scenario, mutation, None, false).trace.hash() != reference.trace.hash() {
+        let mut world = reference.clone();
+        world
+            .violations
+            .push(Violation::new("D1", "two runs without faults differ"));
+        total.judge(scenario, &world, None);
+        return total;
+    }
+    total.judge(scenario, &reference, None);
+    let end = reference.end_state();
+    let mut points = 0;
+    let mut world = World::new(scenario, mutation);
+    world.run(&mut |before, effect| {
+        points += 1;
+        let at = before.effects + 1;
+        for variant in Variant::of(effect) {
+            let mut future = before.clone();
+            future.fault = Some((at, variant));
+            future.run(&mut |_, _| {});
+            if !future.meddled && future.violations.is_empty() && future.end_state() != end {
+                let text = format!("left {:?} instead of {end:?}", future.end_state());
+                future.violations.push(Violation::new("Q3", text));
+            }
+            total.judge(scenario, &future, Some((at, variant)));
+        }
+    });
+    total.effect_points += points;
+    total
+}
+
+/// Lives one life again and tells it line by line.
+pub fn rerun(
+    scenario: &Scenario,
+    mutation: Option<Mutation>,
+    fault: Option<(usize, Variant)>,
+) -> (Vec<String>, Vec<Violation>) {
+    let world = live(scenario, mutation, fault, true);
+    (world.trace.lines().to_vec(), world.violations)
+}
+
+fn live(
+    scenario: &Scenario,
+    mutation: Option<Mutation>,
+    fault: Option<(usize, Variant)>,
+    keep: bool,
+) -> World {
+    let mut world = World::new(scenario, mutation);
+    if keep {
+        world.trace.keep();
+    }
+    world.fault = fault;
+    world.run(&mut |_, _| {});
+    world
+}

@@ -1,0 +1,113 @@
+//! What can go wrong at one effect: the crash points of level 1 and the replies of level 2.
+
+use sundown_engine::Effect;
+use sundown_model::Write;
+
+/// One way in which an effect goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Variant {
+    /// The operator dies before the request leaves.
+    CrashBefore,
+    /// The request is carried out, then the operator dies without an answer.
+    CrashAfter,
+    /// The server says 503; nothing is done.
+    Unavailable,
+    /// The connection was never made.
+    NotSent,
+    /// The request is carried out, the answer is lost.
+    LostApplied,
+    /// The request is lost on the way; the operator cannot know.
+    LostUnapplied,
+    /// The history is too short: 410 for lists and watches.
+    Expired,
+    /// Somebody touches the target while the request is being handled.
+    Meddled(Meddle),
+}
+
+/// What somebody does to the target of a write at the worst moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Meddle {
+    /// An annotation: harmless, but the revision moves on.
+    Annotate,
+    /// The object gets a living owner.
+    Adopt,
+    /// The TTL of a job is raised far beyond the story.
+    RaiseTtl,
+    /// A foreign finalizer is added.
+    Hold,
+    /// The object is deleted and another one takes its name.
+    Recreate,
+}
+
+impl Meddle {
+    const ALL: [Self; 5] = [
+        Self::Annotate,
+        Self::Adopt,
+        Self::RaiseTtl,
+        Self::Hold,
+        Self::Recreate,
+    ];
+}
+
+impl Variant {
+    /// The command line's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::CrashBefore => "crash-before",
+            Self::CrashAfter => "crash-after",
+            Self::Unavailable => "unavailable",
+            Self::NotSent => "not-sent",
+            Self::LostApplied => "lost-applied",
+            Self::LostUnapplied => "lost-unapplied",
+            Self::Expired => "expired",
+            Self::Meddled(Meddle::Annotate) => "annotate",
+            Self::Meddled(Meddle::Adopt) => "adopt",
+            Self::Meddled(Meddle::RaiseTtl) => "raise-ttl",
+            Self::Meddled(Meddle::Hold) => "hold",
+            Self::Meddled(Meddle::Recreate) => "recreate",
+        }
+    }
+
+    /// All variants, in a fixed order.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let plain = [
+            Self::CrashBefore,
+            Self::CrashAfter,
+            Self::Unavailable,
+            Self::NotSent,
+            Self::LostApplied,
+            Self::LostUnapplied,
+            Self::Expired,
+        ];
+        plain.into_iter().chain(Meddle::ALL.map(Self::Meddled))
+    }
+
+    /// The variants that make sense for an effect.
+    pub(crate) fn of(effect: &Effect) -> impl Iterator<Item = Self> {
+        let effect = effect.clone();
+        Self::all().filter(move |variant| variant.fits(&effect))
+    }
+
+    fn fits(self, effect: &Effect) -> bool {
+        let is_write = matches!(effect, Effect::Write { .. });
+        match self {
+            Self::CrashBefore | Self::CrashAfter | Self::Unavailable | Self::NotSent => {
+                !matches!(effect, Effect::Unwatch { .. })
+            }
+            Self::LostApplied | Self::LostUnapplied => {
+                is_write || matches!(effect, Effect::Get { .. })
+            }
+            Self::Expired => matches!(effect, Effect::List { .. } | Effect::Watch { .. }),
+            Self::Meddled(_) => {
+                is_write
+                    && !matches!(
+                        effect,
+                        Effect::Write {
+                            write: Write::Create(_),
+                            ..
+                        }
+                    )
+            }
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The simulator: the shipped engine and the shipped API server in one cloneable world with virtual
+//! time. Every crash point and every reply of every scenario is tried; seeds try the rest.
+//!
+//! Nothing here decides or serves: it only schedules, breaks things and judges.
+#![deny(clippy::wildcard_enum_match_arm)]
+
+mod checks;
+mod explore;
+mod fault;
+mod ledger;
+mod mutation;
+mod op;
+mod operator;
+mod perform;
+mod scenario;
+mod scenarios;
+mod swarm;
+mod trace;
+mod workload;
+mod world;
+
+pub use checks::{Violation, invariants};
+pub use explore::{Exploration, Found, explore, rerun};
+pub use fault::{Meddle, Variant};
+pub use mutation::{Expected, Mutation, hunt};
+pub use scenario::{Scenario, Step};
+pub use scenarios::all as scenarios;
+pub use swarm::{Swarm, retell, swarm};
+pub use world::World;

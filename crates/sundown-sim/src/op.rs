@@ -1,0 +1,158 @@
+//! What users do, as requests. Small words, so that a scenario reads as a story.
+
+use serde_json::{Value, json};
+use sundown_api::{Method, Request};
+
+/// One request of a user.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Op {
+    pub(crate) request: Request,
+    /// How it stands in a trace.
+    pub(crate) label: String,
+}
+
+/// Where objects of the kinds that scenarios use live.
+const PATHS: &[(&str, &str, &str)] = &[
+    ("ConfigMap", "/api/v1", "configmaps"),
+    ("Secret", "/api/v1", "secrets"),
+    ("Pod", "/api/v1", "pods"),
+    ("Job", "/apis/batch/v1", "jobs"),
+    ("ReplicaSet", "/apis/apps/v1", "replicasets"),
+    ("Deployment", "/apis/apps/v1", "deployments"),
+    ("Widget", "/apis/example.com/v1", "widgets"),
+];
+
+/// The name of an object in a story: kind, namespace and name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct It {
+    pub(crate) kind: &'static str,
+    pub(crate) namespace: &'static str,
+    pub(crate) name: &'static str,
+}
+
+/// An object in the namespace `default`.
+pub(crate) const fn it(kind: &'static str, name: &'static str) -> It {
+    It {
+        kind,
+        namespace: "default",
+        name,
+    }
+}
+
+impl It {
+    pub(crate) const fn within(self, namespace: &'static str) -> Self {
+        Self { namespace, ..self }
+    }
+
+    fn place(self) -> (&'static str, &'static str) {
+        let found = PATHS.iter().find(|(kind, ..)| *kind == self.kind);
+        let (_, base, plural) = found.expect("scenarios name kinds of the table");
+        (base, plural)
+    }
+
+    pub(crate) fn api_version(self) -> String {
+        self.place()
+            .0
+            .trim_start_matches("/apis/")
+            .trim_start_matches("/api/")
+            .to_owned()
+    }
+
+    pub(crate) fn plural(self) -> &'static str {
+        self.place().1
+    }
+
+    pub(crate) fn collection(self) -> String {
+        let (base, plural) = self.place();
+        format!("{base}/namespaces/{}/{plural}", self.namespace)
+    }
+
+    pub(crate) fn path(self) -> String {
+        format!("{}/{}", self.collection(), self.name)
+    }
+}
+
+impl std::fmt::Display for It {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
+    }
+}
+
+impl Op {
+    pub(crate) fn new(method: Method, path: String, body: Option<&Value>, label: String) -> Self {
+        let merge = method == Method::Patch;
+        let content = if merge {
+            "application/merge-patch+json"
+        } else {
+            "application/json"
+        };
+        let request = Request {
+            method,
+            path,
+            query: Vec::new(),
+            content_type: body.map(|_| content.to_owned()),
+            accept: None,
+            user_agent: None,
+            body: body
+                .map(|body| body.to_string().into_bytes())
+                .unwrap_or_default(),
+        };
+        Self { request, label }
+    }
+
+    pub(crate) fn create(it: It, extra: &Value) -> Self {
+        let mut body = json!({
+            "apiVersion": it.api_version(),
+            "kind": it.kind,
+            "metadata": { "name": it.name },
+        });
+        merge(&mut body, extra);
+        Self::new(
+            Method::Post,
+            it.collection(),
+            Some(&body),
+            format!("create {it}"),
+        )
+    }
+
+    pub(crate) fn patch(it: It, patch: &Value) -> Self {
+        Self::new(
+            Method::Patch,
+            it.path(),
+            Some(patch),
+            format!("patch {it} {patch}"),
+        )
+    }
+
+    pub(crate) fn patch_status(it: It, patch: &Value) -> Self {
+        let status = format!("{}/status", it.path());
+        Self::new(
+            Method::Patch,
+            status,
+            Some(patch),
+            format!("patch status of {it}"),
+        )
+    }
+
+    pub(crate) fn delete(it: It, policy: &str) -> Self {
+        let options = json!({ "propagationPolicy": policy });
+        Self::new(
+            Method::Delete,
+            it.path(),
+            Some(&options),
+            format!("delete {it} ({policy})"),
+        )
+    }
+}
+
+/// Lays one document over another, as a merge patch does but for nulls.
+pub(crate) fn merge(base: &mut Value, over: &Value) {
+    match (base, over) {
+        (Value::Object(base), Value::Object(over)) => {
+            for (name, value) in over {
+                merge(base.entry(name.clone()).or_insert(Value::Null), value);
+            }
+        }
+        (base, over) => *base = over.clone(),
+    }
+}

@@ -1,0 +1,527 @@
+//! Carrying out effects: the shipped wire on one side, the shipped API server on the other, and the
+//! faults in between.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use sundown_api::{Cx, Method, Request, Verdict, Watch};
+use sundown_engine::{Effect, EffectId, Failure, Input, WatchEvent, wire};
+use sundown_model::{ObjectKey, Write};
+
+use crate::checks::{self, Violation, WatchCheck};
+use crate::fault::{Meddle, Variant};
+use crate::ledger::{Actor, Event, Version};
+use crate::mutation::Mutation;
+use crate::op::Op;
+use crate::operator::OpenWatch;
+use crate::world::{GUARDIAN, HOLD_FINALIZER, World};
+
+/// How a request ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    Answered(u16, Vec<u8>),
+    Watching(Box<Watch>),
+}
+
+impl World {
+    /// Carries out one effect at once, with the fault that is due, and gives the answer back.
+    pub(crate) fn perform(&mut self, effect: &Effect) {
+        self.effects += 1;
+        let due = self
+            .fault
+            .take_if(|(at, _)| *at == self.effects)
+            .map(|(_, variant)| variant);
+        if let Some(input) = self.execute(effect, due) {
+            self.take(input);
+        }
+        if matches!(due, Some(Variant::CrashAfter)) {
+            self.crash();
+        }
+    }
+
+    pub(crate) fn crash(&mut self) {
+        self.note("the operator dies");
+        self.operator = None;
+    }
+
+    pub(crate) fn take(&mut self, input: Input) {
+        let now = self.now;
+        if let Some(operator) = &mut self.operator {
+            operator.engine.take(input, now);
+        }
+    }
+
+    /// Carries out one effect; gives the input that answers it, if an answer comes.
+    pub(crate) fn execute(&mut self, effect: &Effect, fault: Option<Variant>) -> Option<Input> {
+        self.note(&format!(
+            "effect {}: {} {fault:?}",
+            self.effects,
+            short(effect)
+        ));
+        if fault == Some(Variant::CrashBefore) {
+            self.crash();
+            return None;
+        }
+        self.watch_for_unsure(effect);
+        match effect {
+            Effect::Discover { id } => Some(self.discover(*id, fault)),
+            Effect::Barrier { id, types } => {
+                let positions = types
+                    .iter()
+                    .map(|ty| self.server.position(&ty.resource))
+                    .collect();
+                let result = if fault.is_some_and(breaks) {
+                    Err(failure())
+                } else {
+                    Ok(positions)
+                };
+                Some(Input::Positions { id: *id, result })
+            }
+            Effect::Unwatch { id } => {
+                self.operator.as_mut()?.watches.remove(id);
+                None
+            }
+            Effect::Watch { id, .. } if fault == Some(Variant::Expired) => Some(Input::Watched {
+                id: *id,
+                event: WatchEvent::Closed { expired: true },
+            }),
+            Effect::Watch { .. } => self.watch(effect, fault),
+            Effect::List { .. } | Effect::Get { .. } | Effect::Write { .. } => {
+                self.request(effect, fault)
+            }
+        }
+    }
+
+    fn discover(&mut self, id: EffectId, fault: Option<Variant>) -> Input {
+        let replies = wire::discovery_calls().map(|call| match fault {
+            Some(variant) if breaks(variant) => unavailable(),
+            Some(_) | None => answered(self.call(&request_of(&call), &Actor::User, None)),
+        });
+        Input::Discovered {
+            id,
+            result: wire::discovered(replies),
+        }
+    }
+
+    fn watch(&mut self, effect: &Effect, fault: Option<Variant>) -> Option<Input> {
+        let Effect::Watch { id, ty, form, from } = effect else {
+            return None;
+        };
+        let call = wire::call(effect)?;
+        if fault.is_some_and(breaks) {
+            return wire::answered(effect, unavailable());
+        }
+        match self.call(&request_of(&call), &Actor::User, None) {
+            Ended::Answered(code, body) => {
+                wire::answered(effect, wire::Reply::Answered { code, body })
+            }
+            Ended::Watching(watch) => {
+                let from = from.to_string().parse().unwrap_or(0);
+                let check = WatchCheck::new(ty.resource.clone(), from);
+                let open = OpenWatch {
+                    watch: *watch,
+                    ty: ty.clone(),
+                    form: form.clone(),
+                    lines: VecDeque::new(),
+                    ended: false,
+                    check,
+                };
+                self.operator.as_mut()?.watches.insert(*id, open);
+                None
+            }
+        }
+    }
+
+    fn request(&mut self, effect: &Effect, fault: Option<Variant>) -> Option<Input> {
+        let mut call = wire::call(effect)?;
+        let by = match effect {
+            Effect::Write { by, .. } => by.clone(),
+            Effect::Discover { .. }
+            | Effect::List { .. }
+            | Effect::Watch { .. }
+            | Effect::Unwatch { .. }
+            | Effect::Get { .. }
+            | Effect::Barrier { .. } => "reader".to_owned(),
+        };
+        if let Some(mutation) = self.mutation {
+            mutation.on_call(&by, &mut call);
+        }
+        let actor = Actor::Controller(by);
+        let meddle = match fault {
+            Some(Variant::Meddled(meddle)) => Some((meddle, target(effect)?.clone())),
+            Some(_) | None => None,
+        };
+        let go =
+            |world: &mut Self| answered(world.call(&request_of(&call), &actor, meddle.as_ref()));
+        let reply = match fault {
+            Some(Variant::Unavailable) => unavailable(),
+            Some(Variant::NotSent) => wire::Reply::NotSent("refused".to_owned()),
+            Some(Variant::LostUnapplied) => wire::Reply::Lost("timeout".to_owned()),
+            Some(Variant::LostApplied) => {
+                go(self);
+                wire::Reply::Lost("timeout".to_owned())
+            }
+            Some(Variant::Expired) => wire::Reply::Answered {
+                code: 410,
+                body: Vec::new(),
+            },
+            Some(Variant::CrashBefore | Variant::CrashAfter | Variant::Meddled(_)) | None => {
+                go(self)
+            }
+        };
+        if fault == Some(Variant::CrashAfter) {
+            return None;
+        }
+        self.judge_read(effect, &reply);
+        if let (Effect::Write { write, .. }, wire::Reply::Lost(_)) = (effect, &reply) {
+            let unsure = written(write).clone();
+            self.operator.as_mut()?.unsure.insert(unsure);
+        }
+        let reply = match self.mutation {
+            Some(mutation) => mutation.on_reply(reply),
+            None => reply,
+        };
+        wire::answered(effect, reply)
+    }
+
+    /// S4: a read shows what was written last.
+    fn judge_read(&mut self, effect: &Effect, reply: &wire::Reply) {
+        let (Effect::Get { key, .. }, wire::Reply::Answered { code: 200, body }) = (effect, reply)
+        else {
+            return;
+        };
+        let shown: Option<Value> = serde_json::from_slice(body).ok();
+        let shown = shown.map(|json| Version::new(0, json).uid);
+        if shown != self.ledger.live.get(key).map(|version| version.uid.clone()) {
+            self.violations
+                .push(Violation::new("S4", format!("{key}: read {shown:?}")));
+        }
+    }
+
+    /// U1: who does not know the fate of a write has to look before the next one.
+    fn watch_for_unsure(&mut self, effect: &Effect) {
+        let Some(operator) = &mut self.operator else {
+            return;
+        };
+        match effect {
+            Effect::Get { key, .. } => {
+                operator.unsure.remove(key);
+            }
+            Effect::Write { write, .. } => {
+                if operator.unsure.contains(written(write)) {
+                    let text = format!("{} is written again unread", written(write));
+                    self.violations.push(Violation::new("U1", text));
+                }
+            }
+            Effect::Discover { .. }
+            | Effect::List { .. }
+            | Effect::Watch { .. }
+            | Effect::Unwatch { .. }
+            | Effect::Barrier { .. } => {}
+        }
+    }
+
+    /// Sends a request through the server and judges what it wrote. A meddler acts between the
+    /// handling of the request and its commit, the worst moment that there is.
+    pub(crate) fn call(
+        &mut self,
+        request: &Request,
+        by: &Actor,
+        mut meddle: Option<&(Meddle, ObjectKey)>,
+    ) -> Ended {
+        loop {
+            let mut counter = u64::try_from(self.draw() >> 64).expect("half of the bits");
+            let mut entropy = || crate::world::mix(&mut counter);
+            let now = self.now;
+            let verdict = self.server.handle(
+                request,
+                &mut Cx {
+                    now,
+                    entropy: &mut entropy,
+                },
+            );
+            if let Some((meddle, key)) = meddle.take() {
+                self.meddle(*meddle, key);
+            }
+            let mut commit = match verdict {
+                Verdict::Answer(response) => {
+                    return Ended::Answered(response.code, response.body);
+                }
+                Verdict::Watch(watch) => return Ended::Watching(watch),
+                Verdict::Commit(commit) => commit,
+            };
+            if self.mutation == Some(Mutation::DeleteRacesFinalizer)
+                && request.method == Method::Delete
+            {
+                commit.forget_reads();
+            }
+            let before = self.server.clone();
+            if let Ok(response) = self.server.commit(&commit, now) {
+                self.record(&before, request, by);
+                return Ended::Answered(response.code, response.body);
+            }
+        }
+    }
+
+    /// Judges and keeps all that a commit wrote.
+    fn record(&mut self, before: &sundown_api::Server, request: &Request, by: &Actor) {
+        self.ledger.catalog = Arc::new(self.server.catalog());
+        let since = before.revision();
+        let mut written = Vec::new();
+        for resource in resources(&self.server) {
+            match self.server.store().events_after(&resource, since) {
+                Ok(events) => written.extend(events.cloned()),
+                Err(_) => self
+                    .violations
+                    .push(Violation::new("S7", format!("{resource}: cut"))),
+            }
+        }
+        written.sort_by_key(|event| event.revision);
+        let guard = guard_of(request);
+        for (index, event) in written.iter().enumerate() {
+            self.writes += 1;
+            let number = event.revision.number();
+            let new = event.new.as_ref().map(|stored| {
+                let json = serde_json::from_slice(stored.json()).expect("the store holds JSON");
+                Arc::new(Version::new(number, json))
+            });
+            let event = Event {
+                revision: number,
+                at: self.now,
+                prev: self.ledger.live.get(&event.key).cloned(),
+                new,
+                by: by.clone(),
+                method: request.method,
+                path: request.path.clone(),
+                guard: guard.clone(),
+                first: !written[..index]
+                    .iter()
+                    .any(|earlier| earlier.key == event.key),
+                key: event.key.clone(),
+            };
+            self.note(&format!(
+                "{number}: {:?} {:?} {}",
+                event.by, event.method, event.key
+            ));
+            self.violations
+                .extend(checks::on_event(&event, &self.ledger));
+            self.ledger.add(Arc::new(event));
+        }
+        if self.server.revision().number() != since.number() + written.len() as u64 {
+            self.violations
+                .push(Violation::new("S1", "revisions and writes do not match"));
+        }
+    }
+
+    fn meddle(&mut self, meddle: Meddle, key: &ObjectKey) {
+        self.meddled = true;
+        let Some(version) = self.ledger.live.get(key).cloned() else {
+            return;
+        };
+        let op = match meddle {
+            Meddle::Annotate => self.op_on(
+                key,
+                &json!({ "metadata": { "annotations": { "touched": "yes" } } }),
+            ),
+            Meddle::Adopt => {
+                let uid = self.find(GUARDIAN).map(|guardian| guardian.uid.to_string());
+                let owner = json!({
+                    "apiVersion": "v1", "kind": "ConfigMap", "name": GUARDIAN.name, "uid": uid,
+                });
+                self.op_on(key, &json!({ "metadata": { "ownerReferences": [owner] } }))
+            }
+            Meddle::RaiseTtl => self.op_on(
+                key,
+                &json!({ "spec": { "ttlSecondsAfterFinished": 2_000_000_000 } }),
+            ),
+            Meddle::Hold => {
+                let mut finalizers: Vec<_> = version.finalizers().collect();
+                finalizers.push(HOLD_FINALIZER);
+                self.op_on(key, &json!({ "metadata": { "finalizers": finalizers } }))
+            }
+            Meddle::Recreate => {
+                let path = self.path_of(key);
+                let options = json!({ "propagationPolicy": "Background" });
+                let label = format!("delete {key}");
+                let delete = Op::new(Method::Delete, path.clone(), Some(&options), label);
+                self.user(&delete);
+                let mut body = version.json.clone();
+                body["metadata"] = json!({ "name": &*key.name });
+                let (collection, _) = path.rsplit_once('/').expect("a path has parts");
+                Op::new(
+                    Method::Post,
+                    collection.to_owned(),
+                    Some(&body),
+                    format!("create {key}"),
+                )
+            }
+        };
+        self.user(&op);
+    }
+
+    /// Brings every line of every watch to the operator; false when there was none.
+    pub(crate) fn deliver_all(&mut self) -> bool {
+        let mut any = false;
+        let ids: Vec<_> = self
+            .operator
+            .iter()
+            .flat_map(|it| it.watches.keys().copied())
+            .collect();
+        for id in ids {
+            while self.deliver(id) {
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Brings one line, or the end, of one watch to the operator; false when there was nothing.
+    pub(crate) fn deliver(&mut self, id: EffectId) -> bool {
+        let Some(operator) = &mut self.operator else {
+            return false;
+        };
+        let Some(open) = operator.watches.get_mut(&id) else {
+            return false;
+        };
+        open.poll(&self.server, self.now);
+        if let Some((line, input)) = open.pop(id) {
+            let broken = open.check.line(&line, &self.ledger);
+            self.violations.extend(broken);
+            let over = matches!(
+                &input,
+                Input::Watched {
+                    event: WatchEvent::Closed { .. },
+                    ..
+                }
+            );
+            if over {
+                operator.watches.remove(&id);
+            }
+            self.note(&format!("watch {id:?}: {}", line.len()));
+            self.take(input);
+            return true;
+        }
+        if open.ended {
+            operator.watches.remove(&id);
+            self.take(Input::Watched {
+                id,
+                event: WatchEvent::Closed { expired: false },
+            });
+            return true;
+        }
+        false
+    }
+}
+
+/// All resources that ever had an event, by what is stored and served.
+fn resources(server: &sundown_api::Server) -> Vec<sundown_model::Resource> {
+    server
+        .catalog()
+        .iter()
+        .map(|ty| ty.resource.clone())
+        .collect()
+}
+
+fn request_of(call: &wire::Call) -> Request {
+    Request {
+        method: match call.method {
+            wire::Method::Get => Method::Get,
+            wire::Method::Post => Method::Post,
+            wire::Method::Patch => Method::Patch,
+            wire::Method::Delete => Method::Delete,
+        },
+        path: call.path.clone(),
+        query: call
+            .query
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), value.clone()))
+            .collect(),
+        content_type: call.content_type.map(ToOwned::to_owned),
+        accept: Some(call.accept.to_owned()),
+        user_agent: Some("sundown-sim".to_owned()),
+        body: call.body.clone(),
+    }
+}
+
+fn answered(ended: Ended) -> wire::Reply {
+    match ended {
+        Ended::Answered(code, body) => wire::Reply::Answered { code, body },
+        Ended::Watching(_) => wire::Reply::Lost("a watch where an answer was due".to_owned()),
+    }
+}
+
+/// Uid and revision that a request insists on.
+fn guard_of(request: &Request) -> (Option<String>, Option<String>) {
+    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    let from = match request.method {
+        Method::Delete => &body["preconditions"],
+        Method::Put | Method::Patch => &body["metadata"],
+        Method::Get | Method::Post => return (None, None),
+    };
+    let text = |name: &str| {
+        from.get(name)
+            .and_then(Value::as_str)
+            .map(ToOwned::to_owned)
+    };
+    (text("uid"), text("resourceVersion"))
+}
+
+fn target(effect: &Effect) -> Option<&ObjectKey> {
+    match effect {
+        Effect::Write { write, .. } => Some(written(write)),
+        Effect::Get { key, .. } => Some(key),
+        Effect::Discover { .. }
+        | Effect::List { .. }
+        | Effect::Watch { .. }
+        | Effect::Unwatch { .. }
+        | Effect::Barrier { .. } => None,
+    }
+}
+
+fn written(write: &Write) -> &ObjectKey {
+    match write {
+        Write::Create(draft) => &draft.key,
+        Write::Patch { at, .. } | Write::Delete { at, .. } => at.key(),
+    }
+}
+
+/// Whether a fault means that no answer of substance comes.
+fn breaks(variant: Variant) -> bool {
+    matches!(
+        variant,
+        Variant::Unavailable | Variant::NotSent | Variant::LostUnapplied
+    )
+}
+
+fn unavailable() -> wire::Reply {
+    let body = json!({ "kind": "Status", "reason": "ServiceUnavailable", "message": "not now" });
+    wire::Reply::Answered {
+        code: 503,
+        body: body.to_string().into_bytes(),
+    }
+}
+
+fn failure() -> Failure {
+    Failure {
+        message: "not now".to_owned(),
+        expired: false,
+    }
+}
+
+/// An effect in a few words.
+pub(crate) fn short(effect: &Effect) -> String {
+    match effect {
+        Effect::Discover { .. } => "discover".to_owned(),
+        Effect::List { ty, .. } => format!("list {}", ty.resource),
+        Effect::Watch { ty, from, .. } => format!("watch {} after {from}", ty.resource),
+        Effect::Unwatch { .. } => "unwatch".to_owned(),
+        Effect::Get { key, .. } => format!("get {key}"),
+        Effect::Barrier { types, .. } => format!("barrier over {} kinds", types.len()),
+        Effect::Write { by, write, .. } => match write {
+            Write::Create(draft) => format!("{by}: create {}", draft.key),
+            Write::Patch { at, part, .. } => format!("{by}: patch {at:?} {part:?}"),
+            Write::Delete { at, how } => format!("{by}: delete {at:?} {how:?}"),
+        },
+    }
+}

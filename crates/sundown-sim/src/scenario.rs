@@ -1,0 +1,102 @@
+//! A scenario: a story that users tell, step by step, in a world with an operator.
+
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::op::{It, Op};
+
+/// One step of a story.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Somebody does something.
+    Do(Told),
+    /// The operator comes to rest.
+    Settle,
+    /// Time goes by.
+    Advance(SignedDuration),
+    /// The operator starts; before it, nobody collects.
+    Start,
+}
+
+/// An act of a user. Owners are named by what exists then, so that their uids are right.
+#[derive(Debug, Clone)]
+pub enum Told {
+    Request(Op),
+    /// Creates an object that names these owners; the flag says whether it blocks them.
+    Own {
+        it: It,
+        owners: Vec<(It, bool)>,
+        extra: Value,
+    },
+    /// Gives an object these owners instead of those that it has.
+    Adopt {
+        it: It,
+        owners: Vec<(It, bool)>,
+    },
+}
+
+/// A story with a name.
+#[derive(Debug, Clone)]
+pub struct Scenario {
+    pub name: &'static str,
+    pub steps: Vec<Step>,
+}
+
+impl Scenario {
+    pub(crate) fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            steps: Vec::new(),
+        }
+    }
+
+    pub(crate) fn start(mut self) -> Self {
+        self.steps.push(Step::Start);
+        self
+    }
+
+    pub(crate) fn settle(mut self) -> Self {
+        self.steps.push(Step::Settle);
+        self
+    }
+
+    pub(crate) fn advance(mut self, seconds: i64) -> Self {
+        self.steps
+            .push(Step::Advance(SignedDuration::from_secs(seconds)));
+        self
+    }
+
+    pub(crate) fn does(mut self, op: Op) -> Self {
+        self.steps.push(Step::Do(Told::Request(op)));
+        self
+    }
+
+    pub(crate) fn create(self, it: It) -> Self {
+        self.does(Op::create(it, &json!({})))
+    }
+
+    pub(crate) fn delete(self, it: It, policy: &str) -> Self {
+        self.does(Op::delete(it, policy))
+    }
+
+    pub(crate) fn patch(self, it: It, patch: &Value) -> Self {
+        self.does(Op::patch(it, patch))
+    }
+
+    /// Creates an object that blocks the deletion of its owners.
+    pub(crate) fn own(self, it: It, owners: &[It]) -> Self {
+        let owners = owners.iter().map(|owner| (*owner, true)).collect();
+        self.owning(it, owners, json!({}))
+    }
+
+    pub(crate) fn owning(mut self, it: It, owners: Vec<(It, bool)>, extra: Value) -> Self {
+        self.steps.push(Step::Do(Told::Own { it, owners, extra }));
+        self
+    }
+
+    pub(crate) fn adopt(mut self, it: It, owners: &[It]) -> Self {
+        let owners = owners.iter().map(|owner| (*owner, true)).collect();
+        self.steps.push(Step::Do(Told::Adopt { it, owners }));
+        self
+    }
+}

@@ -1,0 +1,13 @@
+//! The stories. A controller brings at least one of its own.
+
+mod collecting;
+mod ttl;
+
+use crate::scenario::Scenario;
+
+/// All stories, in a fixed order.
+pub fn all() -> Vec<Scenario> {
+    let mut all = collecting::scenarios();
+    all.extend(ttl::scenarios());
+    all
+}
