@@ -1,0 +1,14 @@
+//! `cargo xtask bench NAME`: benchmarks, each with its budget; never part of a gate's verdict.
+//!
+//! A benchmark stands in the table once it measures something.
+
+use anyhow::Result;
+
+use crate::lane::{self, Lane};
+
+const BENCHES: &[Lane] = &[];
+
+/// Runs the benchmark that the arguments name.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    lane::run("benchmark", BENCHES, arguments)
+}

@@ -1,0 +1,112 @@
+//! A running `sundown up --ephemeral` for scripts, in a temporary directory, and kubectl for it.
+//!
+//! It ends with its owner; what is asked of it is left to the scripts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::process;
+
+/// Start-up takes milliseconds; a busy machine may take much longer.
+const START_DURATION_MAX: Duration = Duration::from_secs(30);
+
+/// How long a state may take to be reached. Generous: it bounds a hang, it measures nothing.
+const AWAIT_DURATION_MAX: Duration = Duration::from_secs(30);
+
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The process, stopped when dropped.
+pub(crate) struct ControlPlane {
+    child: Child,
+    directory: PathBuf,
+}
+
+impl ControlPlane {
+    /// Starts it on a free port and waits until it answers.
+    pub(crate) fn start(binary: &Path) -> Result<Self> {
+        let directory = std::env::temp_dir().join(format!("sundown-xtask-{}", std::process::id()));
+        fs::create_dir_all(&directory).context("make a temporary directory")?;
+        let child = Command::new(binary)
+            .args(["up", "--ephemeral", "--port", "0", "--kubeconfig"])
+            .arg(directory.join("kubeconfig"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .context("start sundown up")?;
+        let mut plane = Self { child, directory };
+        plane.await_answer()?;
+        Ok(plane)
+    }
+
+    /// A call of kubectl against it.
+    pub(crate) fn kubectl(&self, arguments: &[&str]) -> Command {
+        let mut kubectl = Command::new("kubectl");
+        kubectl
+            .env("KUBECONFIG", self.directory.join("kubeconfig"))
+            .arg("--cache-dir")
+            .arg(self.directory.join("kubectl-cache"))
+            .args(arguments)
+            .stdin(Stdio::null());
+        kubectl
+    }
+
+    /// Runs kubectl and returns what it printed, without the last line break.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> Result<String> {
+        Ok(process::output(&mut self.kubectl(arguments))?
+            .trim_end()
+            .to_owned())
+    }
+
+    /// Writes a manifest to be named on kubectl's command line.
+    pub(crate) fn manifest(&self, name: &str, text: &str) -> Result<String> {
+        let path = self.directory.join(format!("{name}.yaml"));
+        fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+        Ok(path.display().to_string())
+    }
+
+    fn await_answer(&mut self) -> Result<()> {
+        let started_at = Instant::now();
+        let is_up = |plane: &Self| {
+            plane.directory.join("kubeconfig").exists()
+                && plane.ask(&["get", "--raw", "/api/v1/namespaces"]).is_ok()
+        };
+        while !is_up(self) {
+            if let Some(status) = self.child.try_wait().context("look at sundown up")? {
+                anyhow::bail!("sundown up ended with {status} before it answered");
+            }
+            ensure!(
+                started_at.elapsed() < START_DURATION_MAX,
+                "sundown up does not answer"
+            );
+            sleep(POLL_INTERVAL);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for ControlPlane {
+    fn drop(&mut self) {
+        // Already ended, already removed: either way nothing is left.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = fs::remove_dir_all(&self.directory);
+    }
+}
+
+/// Waits until a state is reached, with a bound.
+pub(crate) fn await_state(what: &str, mut is_reached: impl FnMut() -> Result<bool>) -> Result<()> {
+    let started_at = Instant::now();
+    while !is_reached()? {
+        ensure!(
+            started_at.elapsed() < AWAIT_DURATION_MAX,
+            "not reached in time: {what}"
+        );
+        sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}

