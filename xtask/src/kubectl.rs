@@ -30,7 +30,8 @@ pub(crate) fn script() -> Result<()> {
 
 fn create(plane: &ControlPlane) -> Result<()> {
     say("create an owner and a dependent");
-    plane.ask(&["create", "configmap", "owner", "--from-literal=step=1"])?;
+    let owner = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: owner}\ndata: {step: '1'}\n";
+    plane.ask(&["create", "--filename", &plane.manifest("owner", owner)?])?;
     let uid = plane.ask(&[
         "get",
         "configmap/owner",

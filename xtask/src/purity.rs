@@ -121,7 +121,8 @@ fn check_sources() -> Result<Vec<String>> {
         .collect())
 }
 
-/// Sources and tests of pure crates. Compile-fail cases and build scripts never run in a decision.
+/// Sources and tests of pure crates. Compile-fail cases, build scripts and examples, which are
+/// programs of their own, never run in a decision.
 fn is_judged(path: &str) -> bool {
     let Some((name, inside)) = path
         .strip_prefix("crates/")
@@ -129,7 +130,9 @@ fn is_judged(path: &str) -> bool {
     else {
         return false;
     };
-    let is_exempt = inside == "build.rs" || inside.split('/').any(|part| part == "compile_fail");
+    let is_exempt = inside == "build.rs"
+        || inside.starts_with("examples/")
+        || inside.split('/').any(|part| part == "compile_fail");
     PURE.contains(&name) && !is_exempt
 }
 

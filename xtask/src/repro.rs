@@ -1,15 +1,16 @@
 //! `cargo xtask repro ISSUE`: a known bug is put back, and the simulator has to find it.
 //!
-//! Which bugs there are, `sundown sim` knows.
+//! Which bugs there are, the lab knows.
 
-use anyhow::{Result, bail};
+use anyhow::{Result, ensure};
 
-use crate::sundown;
+use crate::sim;
 
-/// Runs the simulator with the mutant of one issue, such as `kubernetes#114603`.
+/// Runs the lab with the mutant of one issue, such as `kubernetes#114603`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let [_issue] = arguments else {
-        bail!("name one issue, for example: cargo xtask repro 'kubernetes#114603'");
-    };
-    sundown::run_release(&["sim", "--mutant"], arguments)
+    ensure!(
+        arguments.len() == 1,
+        "name one issue, for example: cargo xtask repro 'kubernetes#114603'"
+    );
+    sim::lab(arguments)
 }

@@ -211,6 +211,12 @@ fn resource_type(ty: &Type) -> ResourceType {
         version: Arc::clone(&ty.version),
         served: BTreeSet::new(),
         kind: Arc::clone(&ty.kind),
+        aliases: ty
+            .short_names
+            .iter()
+            .chain([&ty.singular])
+            .cloned()
+            .collect(),
         namespaced: ty.namespaced,
         verbs: verbs.into(),
     }

@@ -3,9 +3,14 @@
 
 pub mod kinds;
 pub mod owner_gc;
+mod shipped;
 #[cfg(test)]
 mod testing;
 pub mod ttl;
 
 pub use owner_gc::OwnerGc;
+pub use shipped::{Crew, shipped};
 pub use ttl::Ttl;
+
+/// Whether mutated rules are compiled in; what is shipped asserts that they are not.
+pub const HAS_MUTANTS: bool = cfg!(feature = "mutants");

@@ -8,6 +8,8 @@ mod decide;
 mod graph;
 mod owners;
 mod patches;
+#[cfg(test)]
+mod properties;
 mod reason;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,8 @@
 //! Builders that read as sentences, and a small scene to decide in. Only for tests.
 
+pub(crate) mod apply;
+pub(crate) mod seeds;
+
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
@@ -17,8 +20,8 @@ pub(crate) fn at(seconds: i64) -> Timestamp {
 /// An object in the making.
 #[derive(Debug, Clone)]
 pub(crate) struct A {
-    resource: Resource,
-    json: Value,
+    pub(crate) resource: Resource,
+    pub(crate) json: Value,
 }
 
 pub(crate) fn a(kind: &str, name: &str) -> A {
@@ -122,12 +125,13 @@ impl A {
     }
 }
 
-fn catalog() -> Catalog {
+pub(crate) fn catalog() -> Catalog {
     let ty = |group: &str, plural: &str, kind: &str, namespaced| ResourceType {
         resource: Resource::new(group, plural),
         version: "v1".into(),
         served: ["v1".into()].into(),
         kind: kind.into(),
+        aliases: [].into(),
         namespaced,
         verbs: [
             Verb::Get,
@@ -145,6 +149,11 @@ fn catalog() -> Catalog {
         ty("", "namespaces", "Namespace", false),
         ty("", "pods", "Pod", true),
         ty("batch", "jobs", "Job", true),
+        // It can be read and nothing else, so nobody watches it.
+        ResourceType {
+            verbs: [Verb::Get].into(),
+            ..ty("odd.io", "relics", "Relic", true)
+        },
     ])
 }
 
@@ -172,8 +181,11 @@ impl<C: Controller> Scene<C> {
         }
     }
 
-    pub(crate) fn seeing(mut self, object: &A) -> Self {
-        let object = object.build();
+    pub(crate) fn seeing(self, object: &A) -> Self {
+        self.seeing_as_it_is(object.build())
+    }
+
+    pub(crate) fn seeing_as_it_is(mut self, object: Arc<Object>) -> Self {
         self.step = self.step.next();
         let old = self.cache.get(object.key()).cloned();
         self.cache.put(object.clone(), self.step);
@@ -212,8 +224,11 @@ impl<C: Controller> Scene<C> {
     }
 
     pub(crate) fn decide(&self, key: &C::Key, seconds: i64) -> Decision<C::Reason> {
-        self.controller
-            .decide(key, &self.cache, &self.facts, at(seconds))
+        self.decide_at(key, at(seconds))
+    }
+
+    pub(crate) fn decide_at(&self, key: &C::Key, now: Timestamp) -> Decision<C::Reason> {
+        self.controller.decide(key, &self.cache, &self.facts, now)
     }
 
     fn tell(mut self, change: &Change) -> Self {

@@ -4,6 +4,8 @@
 //! was decided on, so a TTL that is raised in between wins. Dependents are the collector's business.
 
 mod decide;
+#[cfg(test)]
+mod properties;
 mod reason;
 #[cfg(test)]
 mod tests;

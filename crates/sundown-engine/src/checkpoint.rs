@@ -33,6 +33,11 @@ impl Engine {
     /// Errors: the checkpoint is of another form, or of an engine with other controllers.
     pub fn restore(&mut self, checkpoint: &Value) -> Result<(), serde_json::Error> {
         let saved = Saved::deserialize(checkpoint)?;
+        if saved.slots.len() != self.slots.len() {
+            let (there, here) = (saved.slots.len(), self.slots.len());
+            let message = format!("{there} controllers were saved, {here} run here");
+            return Err(serde::de::Error::custom(message));
+        }
         self.state = saved.state;
         for slot in &mut self.slots {
             let (_, queue) = saved

@@ -353,7 +353,12 @@ impl Engine {
     fn ask(&mut self, need: Need) -> Option<EffectId> {
         match need {
             Need::Live(key) => self.read(&key),
-            Need::Barrier(resources) => {
+            Need::Barrier(mut resources) => {
+                // What is not served has no objects to be missed; nobody would ever end the wait.
+                resources.retain(|resource| self.state.cache.catalog().get(resource).is_some());
+                if resources.is_empty() {
+                    return None;
+                }
                 let id = self.new_id();
                 self.state.barriers.want(id, resources, self.state.step);
                 Some(id)
@@ -392,6 +397,7 @@ impl Engine {
     /// Sends one action through the exit; true when it is held back.
     fn act(&mut self, index: usize, action: Action, now: Timestamp) -> bool {
         match action {
+            Action::Tell(note) if self.state.brake.holds(&note.about) => true,
             Action::Tell(note) => {
                 self.tell(index, &note, now);
                 false
@@ -428,9 +434,6 @@ impl Engine {
     }
 
     fn tell(&mut self, index: usize, note: &Note, now: Timestamp) {
-        if self.state.brake.holds(&note.about) {
-            return;
-        }
         let Some(ty) = self
             .state
             .cache

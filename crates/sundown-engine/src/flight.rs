@@ -117,7 +117,7 @@ pub fn redact(json: &mut Value) {
                 match name.as_str() {
                     "data" | "stringData" | "binaryData" => hide_texts(value),
                     "env" => hide_env(value),
-                    name if sounds_secret(name) && value.is_string() => hide_texts(value),
+                    name if sounds_secret(name) => hide_own_texts(value),
                     _ => redact(value),
                 }
             }
@@ -127,11 +127,25 @@ pub fn redact(json: &mut Value) {
     }
 }
 
+/// Containers list their variables, custom resources often map names to values.
 fn hide_env(env: &mut Value) {
-    for variable in env.as_array_mut().into_iter().flatten() {
+    let Value::Array(variables) = env else {
+        return hide_texts(env);
+    };
+    for variable in variables {
         if let Some(value) = variable.get_mut("value") {
             hide_texts(value);
         }
+    }
+}
+
+/// A text or a list of texts; what lies deeper has names of its own.
+fn hide_own_texts(value: &mut Value) {
+    match value {
+        Value::String(_) => hide_texts(value),
+        Value::Array(items) => items.iter_mut().for_each(hide_own_texts),
+        Value::Object(_) => redact(value),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -107,7 +107,7 @@ impl<K: Clone + Ord> Queue<K> {
                     let wait = jiff::SignedDuration::from_secs(i64::from(seconds));
                     now.saturating_add(wait).unwrap_or(Timestamp::MAX)
                 });
-                item.not_before = Some(own.max(asked));
+                item.not_before = item.not_before.max(Some(own.max(asked)));
             }
             if !item.waits.is_empty() {
                 continue;
@@ -138,7 +138,8 @@ impl<K: Clone + Ord> Queue<K> {
             self.timers.pop_first();
             let item = self.items.get_mut(&key).expect("a timed key has an item");
             item.due_at = None;
-            item.not_before = None;
+            // A pause that another effect of this key earned meanwhile goes on.
+            item.not_before = item.not_before.filter(|until| *until > now);
             self.touch(key);
         }
     }

@@ -95,9 +95,16 @@ impl Cache {
 
     /// The objects of all resources in a namespace, in key order.
     pub fn within(&self, namespace: &Namespace) -> impl Iterator<Item = &Arc<Object>> {
-        self.tables.values().flat_map(move |table| {
-            let objects = table.objects.values().map(|entry| &entry.object);
-            objects.filter(move |object| object.key.namespace.as_ref() == Some(namespace))
+        self.tables.iter().flat_map(move |(resource, table)| {
+            let first = ObjectKey {
+                resource: resource.clone(),
+                namespace: Some(namespace.clone()),
+                name: "".into(),
+            };
+            let entries = table.objects.range(first..);
+            entries
+                .take_while(move |(key, _)| key.namespace.as_ref() == Some(namespace))
+                .map(|(_, entry)| &entry.object)
         })
     }
 

@@ -29,6 +29,9 @@ pub struct ResourceType {
     /// All versions in which the resource is served.
     pub served: BTreeSet<Arc<str>>,
     pub kind: Arc<str>,
+    /// What else people call it: `po`, `pod`.
+    #[serde(default)]
+    pub aliases: BTreeSet<Arc<str>>,
     pub namespaced: bool,
     pub verbs: BTreeSet<Verb>,
 }
@@ -93,13 +96,14 @@ impl Catalog {
         found.map_or(Resolved::Unknown, |ty| Resolved::Known(Arc::clone(ty)))
     }
 
-    /// Finds a resource by what a person types: plural, singular kind, with or without group.
+    /// Finds a resource by what a person types: plural, with or without group, singular, short name.
     pub fn find(&self, word: &str) -> Option<&Arc<ResourceType>> {
         let word = word.to_lowercase();
         self.types.values().find(|ty| {
             word == ty.resource.plural()
                 || word == ty.resource.to_string()
                 || word == ty.kind.to_lowercase()
+                || ty.aliases.contains(word.as_str())
         })
     }
 }

@@ -94,9 +94,17 @@ pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
         points += 1;
         let at = before.effects + 1;
         for variant in Variant::of(effect) {
-            let mut future = before.clone();
-            future.fault = Some((at, variant));
-            future.run(&mut |_, _| {});
+            let live_on = || {
+                let mut future = before.clone();
+                future.fault = Some((at, variant));
+                future.run(&mut |_, _| {});
+                future
+            };
+            let (mut future, twin) = (live_on(), live_on());
+            if future.trace.hash() != twin.trace.hash() {
+                let text = "the same future was lived in two ways";
+                future.violations.push(Violation::new("D1", text));
+            }
             if !future.meddled && future.violations.is_empty() && future.end_state() != end {
                 let text = format!("left {:?} instead of {end:?}", future.end_state());
                 future.violations.push(Violation::new("Q3", text));

@@ -14,6 +14,7 @@ mod operator;
 mod perform;
 mod scenario;
 mod scenarios;
+mod serve;
 mod swarm;
 mod trace;
 mod workload;

@@ -4,8 +4,11 @@
 //! rule lives behind the feature `mutants`, which no shipped build has.
 
 use serde_json::Value;
-use sundown_decide::{OwnerGc, Ttl};
+#[cfg(feature = "mutants")]
+use sundown_decide::OwnerGc;
+use sundown_decide::{Crew, shipped};
 use sundown_engine::{Engine, wire};
+use sundown_model::Controller;
 
 use crate::explore::{Exploration, explore};
 use crate::scenarios;
@@ -107,15 +110,26 @@ impl Mutation {
 
 /// The controllers of an operator, with a mutated rule if there is one.
 pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>) -> Engine {
-    let collector = OwnerGc::default();
-    #[cfg(feature = "mutants")]
-    let collector = match mutation {
-        Some(Mutation::UidOnlyOwner) => collector.by_uid_only(),
-        Some(_) | None => collector,
-    };
-    #[cfg(not(feature = "mutants"))]
-    let _ = mutation;
-    engine.with(collector).with(Ttl)
+    let mut hands = Hands { engine, mutation };
+    shipped(&mut hands);
+    hands.engine
+}
+
+struct Hands {
+    engine: Engine,
+    mutation: Option<Mutation>,
+}
+
+impl Crew for Hands {
+    fn take<C: Controller + Default>(&mut self) {
+        #[cfg(feature = "mutants")]
+        if self.mutation == Some(Mutation::UidOnlyOwner) && C::NAME == OwnerGc::NAME {
+            self.engine = self.engine.clone().with(OwnerGc::default().by_uid_only());
+            return;
+        }
+        let _ = self.mutation;
+        self.engine = self.engine.clone().with(C::default());
+    }
 }
 
 /// Looks for a mutation in every scenario first and in seeds then; gives what was found, if so.

@@ -2,27 +2,18 @@
 //! faults in between.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
-use sundown_api::{Cx, Method, Request, Verdict, Watch};
+use sundown_api::{Method, Request};
 use sundown_engine::{Effect, EffectId, Failure, Input, WatchEvent, wire};
 use sundown_model::{ObjectKey, Write};
 
-use crate::checks::{self, Violation, WatchCheck};
-use crate::fault::{Meddle, Variant};
-use crate::ledger::{Actor, Event, Version};
-use crate::mutation::Mutation;
-use crate::op::Op;
+use crate::checks::{Violation, WatchCheck};
+use crate::fault::Variant;
+use crate::ledger::{Actor, Version};
 use crate::operator::OpenWatch;
-use crate::world::{GUARDIAN, HOLD_FINALIZER, World};
-
-/// How a request ended.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    Answered(u16, Vec<u8>),
-    Watching(Box<Watch>),
-}
+use crate::serve::Ended;
+use crate::world::World;
 
 impl World {
     /// Carries out one effect at once, with the fault that is due, and gives the answer back.
@@ -222,144 +213,6 @@ impl World {
         }
     }
 
-    /// Sends a request through the server and judges what it wrote. A meddler acts between the
-    /// handling of the request and its commit, the worst moment that there is.
-    pub(crate) fn call(
-        &mut self,
-        request: &Request,
-        by: &Actor,
-        mut meddle: Option<&(Meddle, ObjectKey)>,
-    ) -> Ended {
-        loop {
-            let mut counter = u64::try_from(self.draw() >> 64).expect("half of the bits");
-            let mut entropy = || crate::world::mix(&mut counter);
-            let now = self.now;
-            let verdict = self.server.handle(
-                request,
-                &mut Cx {
-                    now,
-                    entropy: &mut entropy,
-                },
-            );
-            if let Some((meddle, key)) = meddle.take() {
-                self.meddle(*meddle, key);
-            }
-            let mut commit = match verdict {
-                Verdict::Answer(response) => {
-                    return Ended::Answered(response.code, response.body);
-                }
-                Verdict::Watch(watch) => return Ended::Watching(watch),
-                Verdict::Commit(commit) => commit,
-            };
-            if self.mutation == Some(Mutation::DeleteRacesFinalizer)
-                && request.method == Method::Delete
-            {
-                commit.forget_reads();
-            }
-            let before = self.server.clone();
-            if let Ok(response) = self.server.commit(&commit, now) {
-                self.record(&before, request, by);
-                return Ended::Answered(response.code, response.body);
-            }
-        }
-    }
-
-    /// Judges and keeps all that a commit wrote.
-    fn record(&mut self, before: &sundown_api::Server, request: &Request, by: &Actor) {
-        self.ledger.catalog = Arc::new(self.server.catalog());
-        let since = before.revision();
-        let mut written = Vec::new();
-        for resource in resources(&self.server) {
-            match self.server.store().events_after(&resource, since) {
-                Ok(events) => written.extend(events.cloned()),
-                Err(_) => self
-                    .violations
-                    .push(Violation::new("S7", format!("{resource}: cut"))),
-            }
-        }
-        written.sort_by_key(|event| event.revision);
-        let guard = guard_of(request);
-        for (index, event) in written.iter().enumerate() {
-            self.writes += 1;
-            let number = event.revision.number();
-            let new = event.new.as_ref().map(|stored| {
-                let json = serde_json::from_slice(stored.json()).expect("the store holds JSON");
-                Arc::new(Version::new(number, json))
-            });
-            let event = Event {
-                revision: number,
-                at: self.now,
-                prev: self.ledger.live.get(&event.key).cloned(),
-                new,
-                by: by.clone(),
-                method: request.method,
-                path: request.path.clone(),
-                guard: guard.clone(),
-                first: !written[..index]
-                    .iter()
-                    .any(|earlier| earlier.key == event.key),
-                key: event.key.clone(),
-            };
-            self.note(&format!(
-                "{number}: {:?} {:?} {}",
-                event.by, event.method, event.key
-            ));
-            self.violations
-                .extend(checks::on_event(&event, &self.ledger));
-            self.ledger.add(Arc::new(event));
-        }
-        if self.server.revision().number() != since.number() + written.len() as u64 {
-            self.violations
-                .push(Violation::new("S1", "revisions and writes do not match"));
-        }
-    }
-
-    fn meddle(&mut self, meddle: Meddle, key: &ObjectKey) {
-        self.meddled = true;
-        let Some(version) = self.ledger.live.get(key).cloned() else {
-            return;
-        };
-        let op = match meddle {
-            Meddle::Annotate => self.op_on(
-                key,
-                &json!({ "metadata": { "annotations": { "touched": "yes" } } }),
-            ),
-            Meddle::Adopt => {
-                let uid = self.find(GUARDIAN).map(|guardian| guardian.uid.to_string());
-                let owner = json!({
-                    "apiVersion": "v1", "kind": "ConfigMap", "name": GUARDIAN.name, "uid": uid,
-                });
-                self.op_on(key, &json!({ "metadata": { "ownerReferences": [owner] } }))
-            }
-            Meddle::RaiseTtl => self.op_on(
-                key,
-                &json!({ "spec": { "ttlSecondsAfterFinished": 2_000_000_000 } }),
-            ),
-            Meddle::Hold => {
-                let mut finalizers: Vec<_> = version.finalizers().collect();
-                finalizers.push(HOLD_FINALIZER);
-                self.op_on(key, &json!({ "metadata": { "finalizers": finalizers } }))
-            }
-            Meddle::Recreate => {
-                let path = self.path_of(key);
-                let options = json!({ "propagationPolicy": "Background" });
-                let label = format!("delete {key}");
-                let delete = Op::new(Method::Delete, path.clone(), Some(&options), label);
-                self.user(&delete);
-                let mut body = version.json.clone();
-                body["metadata"] = json!({ "name": &*key.name });
-                let (collection, _) = path.rsplit_once('/').expect("a path has parts");
-                Op::new(
-                    Method::Post,
-                    collection.to_owned(),
-                    Some(&body),
-                    format!("create {key}"),
-                )
-            }
-        };
-        self.user(&op);
-    }
-
     /// Brings every line of every watch to the operator; false when there was none.
     pub(crate) fn deliver_all(&mut self) -> bool {
         let mut any = false;
@@ -414,15 +267,6 @@ impl World {
     }
 }
 
-/// All resources that ever had an event, by what is stored and served.
-fn resources(server: &sundown_api::Server) -> Vec<sundown_model::Resource> {
-    server
-        .catalog()
-        .iter()
-        .map(|ty| ty.resource.clone())
-        .collect()
-}
-
 fn request_of(call: &wire::Call) -> Request {
     Request {
         method: match call.method {
@@ -449,22 +293,6 @@ fn answered(ended: Ended) -> wire::Reply {
         Ended::Answered(code, body) => wire::Reply::Answered { code, body },
         Ended::Watching(_) => wire::Reply::Lost("a watch where an answer was due".to_owned()),
     }
-}
-
-/// Uid and revision that a request insists on.
-fn guard_of(request: &Request) -> (Option<String>, Option<String>) {
-    let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
-    let from = match request.method {
-        Method::Delete => &body["preconditions"],
-        Method::Put | Method::Patch => &body["metadata"],
-        Method::Get | Method::Post => return (None, None),
-    };
-    let text = |name: &str| {
-        from.get(name)
-            .and_then(Value::as_str)
-            .map(ToOwned::to_owned)
-    };
-    (text("uid"), text("resourceVersion"))
 }
 
 fn target(effect: &Effect) -> Option<&ObjectKey> {

@@ -16,8 +16,9 @@ use crate::ledger::{Actor, Ledger, Version};
 use crate::mutation::Mutation;
 use crate::op::{It, Op};
 use crate::operator::Operator;
-use crate::perform::Ended;
+
 use crate::scenario::{Scenario, Step, Told};
+use crate::serve::Ended;
 use crate::trace::Trace;
 
 /// How many steps an operator may take to come to rest.

@@ -8,7 +8,7 @@ use sundown_model::{
 
 use super::SCOPE;
 use super::graph::Graph;
-use super::owners::{Standing, key_of, standing};
+use super::owners::{Standing, ask_again_at, key_of, standing};
 use super::patches::{drop_finalizer, set_owners};
 use super::reason::Reason;
 use crate::kinds::{FOREGROUND, ORPHAN};
@@ -105,7 +105,22 @@ fn owned(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Re
             let reason = Reason::PrunesReferences { holders };
             return keep_owners(object, judged, |standing| !idle(standing), reason);
         }
-        return Decision::idle(Reason::Owned { holders });
+        // Nobody would tell us when an owner goes whose kind cannot be watched.
+        let wake_at = judged
+            .iter()
+            .filter_map(|(owner, standing)| match standing {
+                Standing::Solid(key) => ask_again_at(owner, key, sight),
+                Standing::Gone
+                | Standing::Waiting(_)
+                | Standing::Orphaning
+                | Standing::UnknownKind
+                | Standing::Misplaced
+                | Standing::Ask(_) => None,
+            });
+        return Decision {
+            wake_at: wake_at.min(),
+            ..Decision::idle(Reason::Owned { holders })
+        };
     }
     if let Some((owner, _)) = judged.iter().find(|(_, it)| *it == Standing::UnknownKind) {
         let (api_version, kind) = (owner.api_version.to_string(), owner.kind.to_string());

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
-use sundown_model::{Catalog, Need, Object, ObjectKey, OwnerRef, Resolved, ResourceType, Step};
+use jiff::{SignedDuration, Timestamp};
+use sundown_model::{
+    Catalog, LiveFact, Need, Object, ObjectKey, OwnerRef, Resolved, ResourceType, Step,
+};
 
 use super::decide::Sight;
 use crate::kinds::{FOREGROUND, ORPHAN};
@@ -82,10 +84,27 @@ fn by_live_read(key: ObjectKey, owner: &OwnerRef, since: Step, sight: &Sight<'_>
     let Some(found) = fact.found.as_ref().filter(|found| is_same(found, owner)) else {
         return Standing::Gone;
     };
-    if sight.now.duration_since(fact.answered_at) > UNWATCHED_AGE_MAX {
+    if sight.now >= vouched_until(fact) {
         return Standing::Ask(Need::Live(key));
     }
     by_finalizer(found)
+}
+
+fn vouched_until(fact: &LiveFact) -> Timestamp {
+    let until = fact.answered_at.saturating_add(UNWATCHED_AGE_MAX);
+    until.unwrap_or(Timestamp::MAX)
+}
+
+/// When an owner that is held to live by a live read has to be asked about again.
+pub(super) fn ask_again_at(
+    owner: &OwnerRef,
+    key: &ObjectKey,
+    sight: &Sight<'_>,
+) -> Option<Timestamp> {
+    if cached(key, owner, sight).is_some() {
+        return None;
+    }
+    sight.facts.live(key).map(vouched_until)
 }
 
 fn by_finalizer(owner: &Object) -> Standing {

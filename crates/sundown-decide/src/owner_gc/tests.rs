@@ -5,7 +5,7 @@ use sundown_model::{Action, Explain, Need, Propagation, Write};
 
 use super::graph::Graph;
 use super::{OwnerGc, Reason};
-use crate::testing::{A, Scene, a};
+use crate::testing::{A, Scene, a, at};
 
 fn scene() -> Scene<OwnerGc> {
     Scene::new(OwnerGc::default())
@@ -158,7 +158,9 @@ fn an_owner_that_cannot_be_watched_holds_by_a_live_answer_of_limited_age() {
         .seeing(&child())
         .reading(&owner().key(), Some(&owner()));
     assert!(matches!(reason_of(&scene, &child()), Reason::Owned { .. }));
-    let later = scene.decide(&child().key(), 3_600);
+    assert_eq!(scene.decide(&child().key(), 0).wake_at, Some(at(600)));
+    assert!(scene.decide(&child().key(), 599).needs.is_empty());
+    let later = scene.decide(&child().key(), 600);
     assert_eq!(later.needs, vec![Need::Live(owner().key())]);
 }
 

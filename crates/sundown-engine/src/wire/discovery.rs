@@ -72,8 +72,22 @@ struct Served {
     resource: String,
     #[serde(default)]
     response_kind: Kind,
+    #[serde(default)]
+    singular_resource: String,
+    #[serde(default)]
+    short_names: Vec<String>,
     scope: String,
     verbs: Vec<String>,
+}
+
+impl Served {
+    fn aliases(&self) -> BTreeSet<Arc<str>> {
+        let names = self.short_names.iter().chain([&self.singular_resource]);
+        names
+            .filter(|name| !name.is_empty())
+            .map(|name| name.as_str().into())
+            .collect()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -115,6 +129,7 @@ fn add(types: &mut BTreeMap<Resource, ResourceType>, group: Group) -> Result<(),
                 .entry(resource.clone())
                 .or_insert_with(|| ResourceType {
                     resource,
+                    aliases: served.aliases(),
                     version: name.clone(),
                     served: BTreeSet::new(),
                     kind: served.response_kind.kind.into(),

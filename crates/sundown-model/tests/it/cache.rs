@@ -16,7 +16,7 @@ fn pod(uid: &str, rv: u64) -> Arc<Object> {
     let json = json!({ "metadata": metadata, "spec": { "a": { "b": 1 } }, "status": 2 });
     let mut form = Form::metadata();
     form.add(&["/spec/a/b"]);
-    Arc::new(Object::read(&pods(), &json, &form).unwrap())
+    Arc::new(Object::read(&pods(), &json, &form).expect("a pod as written"))
 }
 
 #[test]

@@ -1,0 +1,173 @@
+//! Which of the shipped controllers run. The list itself is `sundown_decide::shipped`; whatever
+//! runs an engine (operator, embedded server, `explain`, replay) chooses from it here.
+
+use std::collections::BTreeSet;
+use std::str::FromStr;
+
+use sundown_decide::{Crew, OwnerGc, shipped};
+use sundown_engine::{Config, Engine};
+use sundown_model::Controller;
+
+/// The name of the garbage collector, which the server's finalizers wait for.
+pub const OWNER_GC: &str = OwnerGc::NAME;
+
+/// Every controller that Sundown ships, in the order in which they are asked.
+pub fn all() -> Vec<Shipped> {
+    let mut list = List(Vec::new());
+    shipped(&mut list);
+    list.0
+}
+
+/// A controller that can be added to an engine.
+#[derive(Debug, Clone, Copy)]
+pub struct Shipped {
+    pub name: &'static str,
+    add: fn(Engine) -> Engine,
+}
+
+struct List(Vec<Shipped>);
+
+impl Crew for List {
+    fn take<C: Controller + Default>(&mut self) {
+        self.0.push(Shipped {
+            name: C::NAME,
+            add: |engine| engine.with(C::default()),
+        });
+    }
+}
+
+/// Which controllers run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Selection {
+    names: BTreeSet<&'static str>,
+}
+
+/// A selection that names what does not exist.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("no controller is named {name:?}; there are: {}", names().join(", "))]
+pub struct UnknownController {
+    pub name: String,
+}
+
+impl Selection {
+    /// All controllers.
+    pub fn all() -> Self {
+        Self {
+            names: names().into_iter().collect(),
+        }
+    }
+
+    /// Only these controllers.
+    ///
+    /// Errors: one of them does not exist.
+    pub fn only<'a>(wanted: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownController> {
+        let names: Result<_, _> = wanted.into_iter().map(known).collect();
+        names.map(|names| Self { names })
+    }
+
+    /// The same selection without one controller.
+    #[must_use]
+    pub fn without(mut self, name: &str) -> Self {
+        self.names.remove(name);
+        self
+    }
+
+    /// Whether a controller runs.
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains(name)
+    }
+
+    /// The names of the controllers that run, in the order in which they are asked.
+    pub fn names(&self) -> Vec<&'static str> {
+        let mut names = names();
+        names.retain(|name| self.contains(name));
+        names
+    }
+
+    /// An engine with the selected controllers.
+    pub fn engine(&self, config: Config) -> Engine {
+        all()
+            .iter()
+            .filter(|shipped| self.contains(shipped.name))
+            .fold(Engine::new(config), |engine, shipped| (shipped.add)(engine))
+    }
+}
+
+impl Default for Selection {
+    fn default() -> Self {
+        Self::all()
+    }
+}
+
+/// Reads what stands on a command line: names, `*` for all, `-name` to leave one out. A list that
+/// only leaves out begins with all.
+impl FromStr for Selection {
+    type Err = UnknownController;
+
+    fn from_str(text: &str) -> Result<Self, UnknownController> {
+        let words: Vec<_> = text.split(',').map(str::trim).collect();
+        let (left_out, wanted): (Vec<_>, Vec<_>) =
+            words.into_iter().partition(|word| word.starts_with('-'));
+        let takes_all = wanted.is_empty() || wanted.contains(&"*");
+        let mut selection = if takes_all {
+            Self::all()
+        } else {
+            Self::only([])?
+        };
+        for name in wanted.into_iter().filter(|name| *name != "*") {
+            selection.names.insert(known(name)?);
+        }
+        for word in left_out {
+            match &word[1..] {
+                "*" => selection.names.clear(),
+                name => drop(selection.names.remove(known(name)?)),
+            }
+        }
+        Ok(selection)
+    }
+}
+
+fn names() -> Vec<&'static str> {
+    all().iter().map(|shipped| shipped.name).collect()
+}
+
+fn known(name: &str) -> Result<&'static str, UnknownController> {
+    names()
+        .into_iter()
+        .find(|known| *known == name)
+        .ok_or_else(|| UnknownController {
+            name: name.to_owned(),
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Selection;
+
+    fn check(text: &str, expect: &[&str]) {
+        let selection: Selection = text.parse().unwrap();
+        let mut names = selection.names();
+        // Controllers that come later do not change what these cases say.
+        names.retain(|name| ["owner_gc", "ttl"].contains(name));
+        assert_eq!(names, expect, "{text:?}");
+    }
+
+    #[test]
+    fn names_choose_and_a_minus_leaves_out() {
+        check("*", &["owner_gc", "ttl"]);
+        check("ttl", &["ttl"]);
+        check("ttl, owner_gc", &["owner_gc", "ttl"]);
+        check("-ttl", &["owner_gc"]);
+        check("*,-owner_gc", &["ttl"]);
+        check("ttl,-ttl", &[]);
+        check("-*", &[]);
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_those_that_exist() {
+        for text in ["tll", "-tll", "", "*,"] {
+            let error = text.parse::<Selection>().unwrap_err().to_string();
+            assert!(error.contains("owner_gc, ttl"), "{text:?}: {error}");
+        }
+    }
+}

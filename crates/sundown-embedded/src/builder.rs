@@ -1,0 +1,239 @@
+//! What an embedded control plane is made of, and its start.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use kube::Client;
+use sundown_driver::controllers::{OWNER_GC, Selection};
+use sundown_driver::{Driver, DriverHandle, Recorder, RecorderError};
+use sundown_server::{
+    ApiService, Clock, Credential, Entropy, Https, HttpsError, Identity, IdentityError,
+    ManualClock, Shared, SystemClock, Tasks,
+};
+
+use crate::embedded::{Door, Embedded};
+use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
+use crate::ports::{CommitBarrier, SameClock};
+
+/// Chooses what [`Embedded`] consists of.
+#[derive(Debug, Clone)]
+pub struct Builder {
+    controllers: Selection,
+    garbage_collector: bool,
+    listen: Option<Listen>,
+    manual_from: Option<Timestamp>,
+    flight_record: Option<PathBuf>,
+}
+
+/// Where HTTPS listens and who is told how to get in.
+#[derive(Debug, Clone)]
+pub struct Listen {
+    pub address: SocketAddr,
+    /// Where the kubeconfig goes; None writes none.
+    pub kubeconfig: Option<PathBuf>,
+}
+
+impl Default for Listen {
+    /// Any free port of this machine, no kubeconfig.
+    fn default() -> Self {
+        Self {
+            address: (Ipv4Addr::LOCALHOST, 0).into(),
+            kubeconfig: None,
+        }
+    }
+}
+
+/// Why a control plane did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Certificates could not be made.
+    #[error("make the server's identity")]
+    Identity(#[from] IdentityError),
+    /// HTTPS could not be set up.
+    #[error("start HTTPS")]
+    Https(#[from] HttpsError),
+    /// The way in could not be written down.
+    #[error(transparent)]
+    Kubeconfig(#[from] KubeconfigError),
+    /// The flight cannot be recorded.
+    #[error(transparent)]
+    Recorder(#[from] RecorderError),
+    /// The server did not answer a first list.
+    #[error("list namespaces")]
+    FirstList(#[source] Box<kube::Error>),
+}
+
+impl Default for Builder {
+    fn default() -> Self {
+        Self {
+            controllers: Selection::all(),
+            garbage_collector: true,
+            listen: None,
+            manual_from: None,
+            flight_record: None,
+        }
+    }
+}
+
+impl Builder {
+    /// Which controllers run; all of them if nothing is said.
+    #[must_use]
+    pub fn controllers(self, controllers: Selection) -> Self {
+        Self {
+            controllers,
+            ..self
+        }
+    }
+
+    /// False: the server adds no collector finalizers and `owner_gc` does not run. Leaving out only
+    /// the controller keeps the finalizers, for a collector of somebody else.
+    #[must_use]
+    pub fn garbage_collector(self, garbage_collector: bool) -> Self {
+        Self {
+            garbage_collector,
+            ..self
+        }
+    }
+
+    /// Listens for HTTPS too.
+    #[must_use]
+    pub fn listen(self, listen: Listen) -> Self {
+        let listen = Some(listen);
+        Self { listen, ..self }
+    }
+
+    /// Stops time at this instant; [`Embedded::advance`] moves it.
+    #[must_use]
+    pub fn manual_clock(self, from: Timestamp) -> Self {
+        let manual_from = Some(from);
+        Self {
+            manual_from,
+            ..self
+        }
+    }
+
+    /// Records the flight of the controllers in this directory.
+    #[must_use]
+    pub fn flight_record(self, directory: impl Into<PathBuf>) -> Self {
+        let flight_record = Some(directory.into());
+        Self {
+            flight_record,
+            ..self
+        }
+    }
+
+    /// Starts it, and returns when a first list has been answered.
+    ///
+    /// Assumes: a tokio runtime with time and, for HTTPS, network.
+    pub async fn start(self) -> Result<Embedded, StartError> {
+        let begun_at = Instant::now();
+        let manual = self
+            .manual_from
+            .map(|from| Arc::new(ManualClock::new(from)));
+        let clock: Arc<dyn Clock> = match &manual {
+            Some(manual) => Arc::clone(manual) as _,
+            None => Arc::new(SystemClock),
+        };
+        let config = sundown_api::Config {
+            garbage_collector: self.garbage_collector,
+            ..sundown_api::Config::default()
+        };
+        let shared = Arc::new(Shared::new(config, Arc::clone(&clock), Entropy::system()));
+        let mut tasks = Tasks::new();
+        let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
+        let client = Client::new(service, "default");
+        let door = match &self.listen {
+            Some(listen) => Some(open_door(listen, &shared, &mut tasks).await?),
+            None => None,
+        };
+        watch_over(&shared, &mut tasks);
+        let driver = self.start_controllers(&shared, clock, client.clone(), &mut tasks)?;
+        answer_first_list(&client).await?;
+        Ok(Embedded {
+            shared,
+            client,
+            driver,
+            tasks,
+            door,
+            manual,
+            start_time: begun_at.elapsed(),
+        })
+    }
+
+    fn start_controllers(
+        self,
+        shared: &Arc<Shared>,
+        clock: Arc<dyn Clock>,
+        client: Client,
+        tasks: &mut Tasks,
+    ) -> Result<DriverHandle, StartError> {
+        let controllers = if self.garbage_collector {
+            self.controllers
+        } else {
+            self.controllers.without(OWNER_GC)
+        };
+        let engine = controllers.engine(sundown_engine::Config::default());
+        let mut driver = Driver::new(engine, client)
+            .clock(Arc::new(SameClock(clock)))
+            .barrier(Arc::new(CommitBarrier(Arc::clone(shared))));
+        if let Some(directory) = &self.flight_record {
+            driver = driver.recorder(Recorder::create(directory)?);
+        }
+        let handle = driver.handle();
+        let (stop, ending) = (tasks.signal(), handle.clone());
+        tasks.spawn("controllers", async move {
+            let run = driver.run();
+            tokio::pin!(run);
+            tokio::select! {
+                end = &mut run => return end,
+                () = stop.asked() => ending.shutdown(),
+            }
+            run.await
+        });
+        Ok(handle)
+    }
+}
+
+async fn open_door(
+    listen: &Listen,
+    shared: &Arc<Shared>,
+    tasks: &mut Tasks,
+) -> Result<Door, StartError> {
+    let identity = Identity::generate(&[])?;
+    let https = Https::bind(Arc::clone(shared), &identity, listen.address).await?;
+    let url = https.url();
+    let content = identity.kubeconfig(&url, Credential::Token);
+    tasks.spawn("https", https.serve(tasks.signal()));
+    let file = match &listen.kubeconfig {
+        Some(path) => Some(KubeconfigFile::write(path, content.clone())?),
+        None => None,
+    };
+    Ok(Door {
+        url,
+        kubeconfig: content,
+        file,
+    })
+}
+
+/// A commit that broke an invariant ends everything, also without HTTPS.
+fn watch_over(shared: &Arc<Shared>, tasks: &mut Tasks) {
+    let (shared, stop) = (Arc::clone(shared), tasks.signal());
+    tasks.spawn("commits", async move {
+        tokio::select! {
+            cause = shared.broken() => Err(format!("a commit failed: {cause}")),
+            () = stop.asked() => Ok(()),
+        }
+    });
+}
+
+async fn answer_first_list(client: &Client) -> Result<(), StartError> {
+    let request = http::Request::get("/api/v1/namespaces?limit=1").body(Vec::new());
+    let request = request.expect("the address is a constant");
+    match client.request_text(request).await {
+        Ok(_) => Ok(()),
+        Err(error) => Err(StartError::FirstList(Box::new(error))),
+    }
+}

@@ -1,0 +1,8 @@
+//! The library as an outside user sees it: kube-rs and k8s-openapi against `Embedded`.
+
+mod clock;
+mod deletion;
+mod flight;
+mod https;
+mod rest;
+mod world;

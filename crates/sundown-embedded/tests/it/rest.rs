@@ -1,0 +1,65 @@
+//! At rest the controllers ask for nothing, but for watches that end and are opened again.
+
+use std::time::Duration;
+
+use anyhow::Result;
+use sundown_embedded::Embedded;
+
+use crate::world::{BOUND, a_world, config_maps, create, create_finished_job, jobs};
+
+#[tokio::test]
+async fn makes_no_request_in_an_hour_of_rest() -> Result<()> {
+    let embedded = a_world().start().await?;
+    let api = config_maps(embedded.client());
+    let owner = create(&api, "owner", &[]).await?;
+    create(&api, "child", &[&owner]).await?;
+    create_finished_job(&jobs(embedded.client()), "done", 7200).await?;
+    embedded.until_at_rest(BOUND).await?;
+    let before = embedded.counts();
+
+    // In steps, so that bookmarks come as they would and watches end and are opened again.
+    for _ in 0..70 {
+        embedded.advance(Duration::from_mins(1));
+        embedded.until_at_rest(BOUND).await?;
+    }
+    let reopened = async {
+        while embedded.counts().watch == before.watch {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(BOUND, reopened).await?;
+    let after = embedded.counts();
+    assert_eq!(after.requests(), before.requests(), "{after:?}");
+    embedded.stop().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn collects_a_dependent_with_one_request() -> Result<()> {
+    let embedded = a_world().start().await?;
+    let api = config_maps(embedded.client());
+    let owner = create(&api, "owner", &[]).await?;
+    for number in 0..50 {
+        create(&api, &format!("child-{number}"), &[&owner]).await?;
+    }
+    embedded.until_at_rest(BOUND).await?;
+    let before = embedded.counts();
+    crate::world::delete(&api, "owner", &kube::api::DeleteParams::background()).await?;
+    embedded.until_at_rest(BOUND).await?;
+    let after = embedded.counts();
+    assert_eq!(after.delete - before.delete, 50);
+    assert_eq!(after.requests() - before.requests(), 50, "{after:?}");
+    embedded.stop().await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn starts_and_stops_with_nothing_to_do() -> Result<()> {
+    let embedded = Embedded::start().await?;
+    assert!(embedded.start_time() > Duration::ZERO);
+    assert_eq!(embedded.url(), None);
+    embedded.until_at_rest(BOUND).await?;
+    assert_eq!(embedded.counts().writes(), 0);
+    embedded.stop().await?;
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! The command line. What a command does lies in the module of its name.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use sundown_embedded::controllers::Selection;
+
+/// Runs Ray and batch jobs to the end and leaves nothing behind.
+#[derive(Debug, Parser)]
+#[command(name = "sundown", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    /// How answers and complaints are written
+    #[arg(short, long, global = true, value_enum, default_value_t = Output::Text)]
+    pub(crate) output: Output,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// How answers are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a control plane on this machine, in the foreground
+    #[command(after_help = "Example:\n  sundown up --ephemeral --port 6443")]
+    Up(Up),
+    /// Say why an object is still there, what blocks it and what happens next; or why it went
+    #[command(after_help = "\
+Example:
+  sundown explain jobs/report -n team-a
+
+Nothing is written: the controllers are asked, with their brakes on.
+Exit code: 0 explained, 1 the object is not there or cannot be explained, 2 wrong usage.")]
+    Explain(Explain),
+    /// Run the simulator, or fly a recorded flight again
+    #[command(after_help = "\
+Examples:
+  sundown sim
+  sundown sim --scenario foreground-tree --effect 25 --fault crash-after
+  sundown sim --replay flight/
+
+Exit code: 0 no invariant was broken (with --mutant: the bug was found), 1 otherwise, 2 wrong usage.")]
+    Sim(Sim),
+    /// Give a short tour on a control plane of its own
+    #[command(hide = true)]
+    Demo,
+    /// Print the completions of a shell
+    #[command(after_help = "Example:\n  sundown completions bash > /etc/bash_completion.d/sundown")]
+    Completions { shell: clap_complete::Shell },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Up {
+    /// Keep everything in memory; it goes when the control plane ends
+    #[arg(long)]
+    pub(crate) ephemeral: bool,
+    /// The port on this machine; 0 takes any free one
+    #[arg(long, default_value_t = 0)]
+    pub(crate) port: u16,
+    /// Where the kubeconfig is written [default: a file of this process in the state directory]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// The controllers that run: names, `*` for all, `-name` to leave one out
+    #[arg(
+        long,
+        value_name = "LIST",
+        default_value = "*",
+        allow_hyphen_values = true
+    )]
+    pub(crate) controllers: Selection,
+    /// Whether owners and dependents are collected; false also keeps the server from adding the
+    /// finalizers that a collector removes
+    #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
+    pub(crate) enable_garbage_collector: bool,
+    /// Record what the controllers see and do, without secrets, in this directory
+    #[arg(long, value_name = "DIR")]
+    pub(crate) flight_record: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Explain {
+    /// The object, such as `jobs/report` or `jobs.batch/report`
+    #[arg(value_name = "TYPE/NAME")]
+    pub(crate) object: String,
+    /// The namespace of the object [default: that of the kubeconfig]
+    #[arg(short, long)]
+    pub(crate) namespace: Option<String>,
+    /// The kubeconfig [default: $KUBECONFIG or ~/.kube/config]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Where a flight was recorded, to say why an object went
+    #[arg(long, value_name = "DIR")]
+    pub(crate) flight_record: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Sim {
+    /// How many random lives are lived [default: 200, with --scenario none]
+    #[arg(long, value_name = "N", conflicts_with = "replay")]
+    pub(crate) seeds: Option<u64>,
+    /// Live the life of this seed and tell it step by step
+    #[arg(long, value_name = "S", conflicts_with = "replay")]
+    pub(crate) seed: Option<u64>,
+    /// Run this scenario only
+    #[arg(long, value_name = "NAME", conflicts_with = "replay")]
+    pub(crate) scenario: Option<String>,
+    /// With --scenario: live it with a fault at this effect and tell it step by step; 0 for none
+    #[arg(long, value_name = "K", requires = "scenario")]
+    pub(crate) effect: Option<usize>,
+    /// The fault at that effect, such as `crash-after`
+    #[arg(long, value_name = "FAULT", requires = "effect")]
+    pub(crate) fault: Option<String>,
+    /// Put a known bug back and find it
+    #[arg(long, value_name = "NAME", conflicts_with = "replay")]
+    pub(crate) mutant: Option<String>,
+    /// Fly a recorded flight again: a file of it, or its directory
+    #[arg(long, value_name = "FILE")]
+    pub(crate) replay: Option<PathBuf>,
+}

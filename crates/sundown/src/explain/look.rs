@@ -1,0 +1,126 @@
+//! Reads the answer out of an engine at rest: the object, what each controller says of it, and the
+//! same for what blocks it, and for what blocks that.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use sundown_engine::{Engine, Explanation};
+use sundown_model::{Blocker, ObjectKey, Resource, ResourceType};
+
+use super::Wanted;
+
+/// How many blockers are explained too; a person follows the first few.
+const CHAIN_MAX: usize = 10;
+
+/// What an engine knows of the wanted object.
+#[derive(Debug)]
+pub(super) enum Answer {
+    Told(Box<Told>),
+    /// The type is not served.
+    UnknownType {
+        known: Vec<String>,
+    },
+    /// No controller is interested in the type, or it could not be listed.
+    Unseen {
+        resource: Resource,
+    },
+    Missing {
+        key: ObjectKey,
+    },
+}
+
+/// An object with its explanation and that of its blockers.
+#[derive(Debug, Serialize)]
+pub(super) struct Told {
+    #[serde(flatten)]
+    pub(super) object: Explained,
+    pub(super) chain: Vec<Explained>,
+}
+
+/// One object and what the controllers say of it.
+#[derive(Debug, Serialize)]
+pub(super) struct Explained {
+    pub(super) key: String,
+    pub(super) uid: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) deleting_since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) finalizers: Vec<String>,
+    pub(super) explanations: Vec<Explanation>,
+}
+
+/// Finds the object and asks every controller about it.
+pub(super) fn answer(engine: &Engine, now: Timestamp, wanted: &Wanted) -> Answer {
+    let cache = engine.cache();
+    let Some(ty) = cache.catalog().find(&wanted.word) else {
+        let watched = cache.catalog().iter().map(|ty| &ty.resource);
+        let watched = watched.filter(|resource| cache.is_synced(resource));
+        let known = watched.map(ToString::to_string).collect();
+        return Answer::UnknownType { known };
+    };
+    let resource = ty.resource.clone();
+    let key = key_of(ty, wanted);
+    if let Some(object) = explained(engine, now, &key) {
+        let chain = chain(engine, now, &key, &object);
+        return Answer::Told(Box::new(Told { object, chain }));
+    }
+    if cache.is_synced(&resource) {
+        Answer::Missing { key }
+    } else {
+        Answer::Unseen { resource }
+    }
+}
+
+fn key_of(ty: &ResourceType, wanted: &Wanted) -> ObjectKey {
+    if ty.namespaced {
+        ObjectKey::namespaced(&ty.resource, &wanted.namespace, &wanted.name)
+    } else {
+        ObjectKey::cluster(&ty.resource, &wanted.name)
+    }
+}
+
+fn explained(engine: &Engine, now: Timestamp, key: &ObjectKey) -> Option<Explained> {
+    let object = engine.cache().get(key)?;
+    Some(Explained {
+        key: key.to_string(),
+        uid: object.uid().to_string(),
+        deleting_since: object.deletion().map(|deletion| deletion.at),
+        finalizers: object
+            .finalizers()
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+        explanations: engine.explain(key, now),
+    })
+}
+
+/// Follows the blockers, nearest first.
+fn chain(engine: &Engine, now: Timestamp, key: &ObjectKey, object: &Explained) -> Vec<Explained> {
+    let mut known = BTreeSet::from([key.clone()]);
+    let mut next = VecDeque::from(blocking(object));
+    let mut chain = Vec::new();
+    while let Some(key) = next.pop_front().filter(|_| chain.len() < CHAIN_MAX) {
+        if known.insert(key.clone())
+            && let Some(object) = explained(engine, now, &key)
+        {
+            next.extend(blocking(&object));
+            chain.push(object);
+        }
+    }
+    chain
+}
+
+fn blocking(object: &Explained) -> Vec<ObjectKey> {
+    let blockers = object.explanations.iter().flat_map(|it| &it.blockers);
+    blockers.filter_map(named).cloned().collect()
+}
+
+fn named(blocker: &Blocker) -> Option<&ObjectKey> {
+    match blocker {
+        Blocker::Finalizer { on: key, .. }
+        | Blocker::Owner { owner: key }
+        | Blocker::Dependent { dependent: key } => Some(key),
+        Blocker::Unobservable { .. } | Blocker::UnknownKind { .. } | Blocker::Until { .. } => None,
+    }
+}

@@ -1,0 +1,63 @@
+//! The `sundown` binary: arguments, wiring, output; nothing else.
+
+mod arguments;
+mod complaint;
+mod demo;
+mod explain;
+mod output;
+mod sim;
+mod up;
+mod words;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use clap::{CommandFactory, Parser};
+use tracing_subscriber::EnvFilter;
+
+use arguments::{Arguments, Command};
+use complaint::Complaint;
+
+/// The variable that sets the level of the log, such as `debug` or `sundown_driver=trace`.
+const LOG: &str = "SUNDOWN_LOG";
+
+fn main() -> ExitCode {
+    let started_at = Instant::now();
+    let arguments = Arguments::parse();
+    start_log();
+    let end = run(&arguments, started_at);
+    end.unwrap_or_else(|complaint| complaint.tell(arguments.output))
+}
+
+fn run(arguments: &Arguments, started_at: Instant) -> Result<ExitCode, Complaint> {
+    let output = arguments.output;
+    match &arguments.command {
+        Command::Up(up) => runtime(tokio::runtime::Builder::new_multi_thread())?
+            .block_on(up::run(up, output, started_at)),
+        Command::Explain(explain) => runtime(tokio::runtime::Builder::new_current_thread())?
+            .block_on(explain::run(explain, output)),
+        Command::Sim(sim) => sim::run(sim, output),
+        Command::Demo => {
+            runtime(tokio::runtime::Builder::new_multi_thread())?.block_on(demo::run())
+        }
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut Arguments::command(), "sundown", &mut script);
+            output::print(&String::from_utf8_lossy(&script))?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+fn runtime(mut builder: tokio::runtime::Builder) -> Result<tokio::runtime::Runtime, Complaint> {
+    let runtime = builder.enable_all().build();
+    runtime.map_err(|error| Complaint::new("the runtime does not start").because(&error))
+}
+
+fn start_log() {
+    let level = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
+    tracing_subscriber::fmt()
+        .with_env_filter(level)
+        .with_writer(std::io::stderr)
+        .init();
+}

@@ -1,0 +1,37 @@
+//! Calls that need no server: usage, help and what is refused.
+
+use anyhow::Result;
+
+use crate::process::{stderr, stdout, sundown};
+
+fn check(arguments: &[&str], code: i32, expect: &str) -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let output = sundown(home.path(), arguments).output()?;
+    let said = stdout(&output) + &stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+    assert!(said.contains(expect), "{arguments:?}: {said}");
+    Ok(())
+}
+
+#[test]
+fn says_what_it_is_and_what_it_can() -> Result<()> {
+    check(&["--version"], 0, "sundown 0.")?;
+    for command in ["up", "explain", "sim", "completions"] {
+        check(&[command, "--help"], 0, "\nExample")?;
+    }
+    check(&["completions", "bash"], 0, "_sundown()")
+}
+
+#[test]
+fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
+    check(&["up"], 2, "= help: start it with --ephemeral")?;
+    let controllers = "there are: owner_gc, ttl";
+    check(&["up", "--ephemeral", "--controllers=-tll"], 2, controllers)?;
+    check(
+        &["sim", "--replay", "nowhere"],
+        1,
+        "read the flight nowhere",
+    )?;
+    check(&["explain", "jobs/a"], 1, "= help: name a kubeconfig")?;
+    check(&["up", "-o", "json"], 2, r#"{"error":"`sundown up` cannot"#)
+}

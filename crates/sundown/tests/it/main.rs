@@ -1,0 +1,6 @@
+//! The shipped binary as a user calls it.
+
+mod commands;
+mod dependencies;
+mod process;
+mod up;

@@ -1,0 +1,74 @@
+//! Calls of the binary, in a home of their own.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use anyhow::{Context, Result};
+use serde_json::Value;
+
+/// A call of the binary that sees nothing of the user's own settings.
+pub(crate) fn sundown(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sundown"));
+    command
+        .env("HOME", home)
+        .env_remove("XDG_STATE_HOME")
+        .env_remove("SUNDOWN_DATA")
+        .env_remove("SUNDOWN_LOG")
+        .env_remove("KUBECONFIG")
+        .stdin(Stdio::null())
+        .args(arguments);
+    command
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A running `sundown up --ephemeral`, killed when dropped.
+pub(crate) struct Up {
+    child: Child,
+    /// What it said once it was up.
+    pub(crate) started: Value,
+}
+
+impl Up {
+    /// Starts it and waits for its word.
+    pub(crate) fn start(home: &Path, arguments: &[&str]) -> Result<Self> {
+        let mut command = sundown(home, &["up", "--ephemeral", "-o", "json"]);
+        let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("stdout is piped")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        let started = serde_json::from_str(&line).with_context(|| format!("said {line:?}"));
+        let mut up = Self {
+            child,
+            started: Value::Null,
+        };
+        up.started = started?;
+        Ok(up)
+    }
+
+    pub(crate) fn kubeconfig(&self) -> &str {
+        self.started["kubeconfig"].as_str().unwrap_or_default()
+    }
+
+    /// Asks it to end, as a service manager does, and gives its exit code.
+    pub(crate) fn terminate(mut self) -> Result<Option<i32>> {
+        let id = self.child.id().to_string();
+        Command::new("kill").arg(id).status().context("run kill")?;
+        Ok(self.child.wait()?.code())
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // Already ended: nothing is left either way.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

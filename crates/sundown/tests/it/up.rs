@@ -1,0 +1,87 @@
+//! A control plane from its start to its end, and the two commands that look at it.
+
+use std::path::Path;
+use std::process::Output;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::process::{Up, stderr, stdout, sundown};
+
+fn explain(home: &Path, up: &Up, arguments: &[&str]) -> Result<Output> {
+    let mut command = sundown(home, &["explain", "--kubeconfig", up.kubeconfig()]);
+    Ok(command.args(arguments).output()?)
+}
+
+#[test]
+fn leaves_nothing_behind() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let up = Up::start(home.path(), &[])?;
+    assert!(up.started["start_ms"].as_f64() > Some(0.0));
+    let kubeconfig = Path::new(up.kubeconfig()).to_owned();
+    assert!(kubeconfig.starts_with(home.path().join(".local/state/sundown")));
+    assert!(kubeconfig.exists());
+    assert_eq!(up.terminate()?, Some(0));
+    assert!(!kubeconfig.exists());
+    Ok(())
+}
+
+#[test]
+fn takes_the_controllers_that_it_is_given() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let up = Up::start(home.path(), &["--controllers=ttl,owner_gc"])?;
+    assert_eq!(
+        up.started["controllers"],
+        serde_json::json!(["owner_gc", "ttl"])
+    );
+    let arguments = ["--controllers=*", "--enable-garbage-collector=false"];
+    let up = Up::start(home.path(), &arguments)?;
+    let running = up.started["controllers"].to_string();
+    assert!(!running.contains("owner_gc"), "{running}");
+    Ok(())
+}
+
+#[test]
+fn explains_what_is_there_and_says_what_is_not() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let up = Up::start(home.path(), &[])?;
+    let output = explain(home.path(), &up, &["namespaces/default"])?;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let said = stdout(&output);
+    assert!(
+        said.contains("owner_gc: no owner, so the collector never touches it"),
+        "{said}"
+    );
+
+    let output = explain(home.path(), &up, &["namespace/default", "-o", "json"])?;
+    let json: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(json["key"], "namespaces/default");
+    assert_eq!(json["explanations"][0]["code"], "NoOwners");
+
+    let output = explain(home.path(), &up, &["jobs/report", "-n", "team-a"])?;
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(
+        said.contains("error: jobs.batch/team-a/report is not there"),
+        "{said}"
+    );
+
+    let output = explain(home.path(), &up, &["jbos/report"])?;
+    assert_eq!(output.status.code(), Some(2));
+    Ok(())
+}
+
+#[test]
+fn a_recorded_flight_is_flown_again() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let record = home.path().join("flight");
+    let record = record.to_str().unwrap_or_default();
+    let up = Up::start(home.path(), &["--flight-record", record])?;
+    assert_eq!(up.terminate()?, Some(0));
+    let output = sundown(home.path(), &["sim", "--replay", record]).output()?;
+    let said = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{said}{}", stderr(&output));
+    assert!(said.contains("the same as recorded"), "{said}");
+    assert!(said.contains("> #1 ask what is served"), "{said}");
+    Ok(())
+}
