@@ -10,6 +10,14 @@ pub const JOB: KnownKind = KnownKind {
     plural: "jobs",
 };
 
+/// v1 Namespace.
+pub const NAMESPACE: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "Namespace",
+    plural: "namespaces",
+};
+
 /// v1 Event: never an owner, never collected.
 pub const EVENT: KnownKind = KnownKind {
     group: "",

@@ -2,12 +2,14 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod kinds;
+pub mod namespace;
 pub mod owner_gc;
 mod shipped;
 #[cfg(test)]
 mod testing;
 pub mod ttl;
 
+pub use namespace::Namespaces;
 pub use owner_gc::OwnerGc;
 pub use shipped::{Crew, shipped};
 pub use ttl::Ttl;

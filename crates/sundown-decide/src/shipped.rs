@@ -3,7 +3,7 @@
 
 use sundown_model::Controller;
 
-use crate::{OwnerGc, Ttl};
+use crate::{Namespaces, OwnerGc, Ttl};
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
 pub trait Crew {
@@ -15,4 +15,5 @@ pub trait Crew {
 pub fn shipped(crew: &mut impl Crew) {
     crew.take::<OwnerGc>();
     crew.take::<Ttl>();
+    crew.take::<Namespaces>();
 }

@@ -1,6 +1,7 @@
 //! The stories. A controller brings at least one of its own.
 
 mod collecting;
+mod namespace;
 mod ttl;
 
 use crate::scenario::Scenario;
@@ -9,5 +10,6 @@ use crate::scenario::Scenario;
 pub fn all() -> Vec<Scenario> {
     let mut all = collecting::scenarios();
     all.extend(ttl::scenarios());
+    all.extend(namespace::scenarios());
     all
 }

@@ -1,0 +1,43 @@
+//! What the decision reads of a Namespace.
+
+use serde_json::Value;
+use sundown_model::{Deletion, Namespace, Object, Seen};
+
+/// The fields that a watch has to keep.
+pub(super) const FIELDS: &[&str] = &["/spec/finalizers", "/status/conditions"];
+
+/// The finalizer in spec that this controller removes.
+pub(super) const KUBERNETES: &str = "kubernetes";
+
+/// A namespace, as far as its end is concerned.
+#[derive(Debug, Clone)]
+pub(super) struct NamespaceView {
+    pub(super) seen: Seen,
+    pub(super) name: Namespace,
+    pub(super) deletion: Option<Deletion>,
+    /// spec.finalizers.
+    pub(super) finalizers: Vec<String>,
+    /// status.conditions as they stand.
+    pub(super) conditions: Vec<Value>,
+}
+
+impl NamespaceView {
+    pub(super) fn of(namespace: &Object) -> Self {
+        let list = |pointer| namespace.field(pointer).and_then(Value::as_array);
+        let finalizers = list("/spec/finalizers").into_iter().flatten();
+        Self {
+            seen: namespace.seen(),
+            name: Namespace::from(&*namespace.key().name),
+            deletion: namespace.deletion(),
+            finalizers: finalizers
+                .filter_map(Value::as_str)
+                .map(ToOwned::to_owned)
+                .collect(),
+            conditions: list("/status/conditions").cloned().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.finalizers.iter().any(|name| name == KUBERNETES)
+    }
+}
