@@ -4,14 +4,21 @@
 
 use anyhow::Result;
 
-use crate::deny;
 use crate::lane::{self, Lane};
+use crate::{deny, sim};
 
-const LANES: &[Lane] = &[Lane {
-    name: "advisories",
-    about: "known security advisories of dependencies, where their database can be reached",
-    run: deny::advisories,
-}];
+const LANES: &[Lane] = &[
+    Lane {
+        name: "advisories",
+        about: "known security advisories of dependencies, where their database can be reached",
+        run: deny::advisories,
+    },
+    Lane {
+        name: "fuzz",
+        about: "the simulator with 5,000 seeds",
+        run: || sim::run(&["--seeds".to_owned(), "5000".to_owned()]),
+    },
+];
 
 /// Runs the lane that the arguments name.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

@@ -2,11 +2,17 @@
 //!
 //! A benchmark stands in the table once it measures something.
 
+mod start;
+
 use anyhow::Result;
 
 use crate::lane::{self, Lane};
 
-const BENCHES: &[Lane] = &[];
+const BENCHES: &[Lane] = &[Lane {
+    name: "start",
+    about: "from nothing to the first answered list, and memory at rest",
+    run: start::run,
+}];
 
 /// Runs the benchmark that the arguments name.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {

@@ -115,7 +115,7 @@ impl Explain for Reason {
             }
             Self::AllLetGo => "being deleted; all dependents are let go".to_owned(),
             Self::Terminating { finalizers, .. } if finalizers.is_empty() => {
-                "being deleted; its grace period runs".to_owned()
+                "being deleted; the collector has no part in it".to_owned()
             }
             Self::Terminating { finalizers, .. } => {
                 format!(

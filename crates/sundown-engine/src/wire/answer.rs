@@ -91,7 +91,7 @@ pub fn line(id: EffectId, ty: &ResourceType, form: &Form, line: &[u8]) -> Input 
             "DELETED" => Object::read(&ty.resource, &line.object, form)
                 .map_or(closed(true), |object| WatchEvent::Deleted(Arc::new(object))),
             "BOOKMARK" => rv_of(&line.object).map_or(closed(true), WatchEvent::Bookmark),
-            // ERROR: 410 wants a new list; so does anything that we cannot make sense of.
+            // ERROR: 410 wants a new list; anything else is an end, and the watch begins again.
             _ => closed(line.object.get("code").and_then(Value::as_u64) == Some(410)),
         },
         Err(_) => closed(false),

@@ -1,0 +1,200 @@
+//! What follows a write that was refused or whose fate is not known.
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use sundown_engine::{Effect, EffectId, Input};
+use sundown_model::{Outcome, RefusalReason, Write};
+
+use crate::rig::{A, Rig, at, failure, only, refused, toy};
+
+#[track_caller]
+fn deleted(effect: &Effect) -> (EffectId, sundown_model::Seen) {
+    match effect {
+        Effect::Write {
+            id,
+            write: Write::Delete { at, .. },
+            ..
+        } => (*id, at.clone()),
+        other => unreachable!("expected a delete, got {other:?}"),
+    }
+}
+
+fn doomed() -> A {
+    toy("doomed").doomed()
+}
+
+fn after(instant: Timestamp, millis: i64) -> Timestamp {
+    instant + SignedDuration::from_millis(millis)
+}
+
+#[test]
+fn a_conflict_is_answered_by_a_read_and_a_new_decision() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Conflict, None));
+    let read = only(rig.turn());
+    assert!(
+        matches!(&read, Effect::Get { key, .. } if *key == doomed().key()),
+        "{read:?}"
+    );
+    let newer = doomed().rv(30);
+    rig.got(read.id(), Some(&newer));
+    let (_, seen) = deleted(&only(rig.turn()));
+    assert_eq!(seen, newer.build().seen());
+}
+
+#[test]
+fn a_conflict_that_turns_out_to_spare_the_object_is_not_followed_by_a_delete() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Conflict, None));
+    let read = only(rig.turn());
+    rig.got(read.id(), Some(&toy("doomed").rv(30)));
+    assert_eq!(rig.turn(), []);
+    assert!(rig.engine.is_at_rest(at(0)));
+}
+
+#[test]
+fn after_an_unknown_outcome_the_target_is_read_before_anything_is_decided() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, Outcome::Unknown);
+    rig.sees(&doomed().rv(20));
+    let read = only(rig.turn());
+    assert!(matches!(read, Effect::Get { .. }), "{read:?}");
+    assert_eq!(rig.turn_at(60_000), [], "no write before the answer");
+    rig.got(read.id(), None);
+    assert_eq!(rig.turn(), [], "it had been deleted after all");
+}
+
+#[test]
+fn a_read_that_fails_is_asked_again_after_a_pause() {
+    let mut rig = Rig::settled(&[&toy("curious").spec("asks", json!("box"))]);
+    let read = only(rig.turn());
+    let (id, result) = (read.id(), Err(failure()));
+    rig.take(Input::Got { id, result });
+    assert_eq!(rig.engine.wake_at(), Some(at(100)));
+    assert_eq!(rig.turn_at(99), []);
+    let again = only(rig.turn_at(100));
+    assert!(matches!(again, Effect::Get { .. }), "{again:?}");
+}
+
+#[test]
+fn a_refused_write_waits_longer_each_time_and_never_longer_than_a_minute() {
+    for reason in [
+        RefusalReason::Forbidden,
+        RefusalReason::Invalid,
+        RefusalReason::Busy,
+    ] {
+        let mut rig = Rig::settled(&[&doomed()]);
+        let (mut id, _) = deleted(&only(rig.turn()));
+        let delays = [100, 200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600];
+        for delay in delays.into_iter().chain([51_200, 60_000, 60_000]) {
+            rig.wrote(id, refused(reason, None));
+            let due_at = after(rig.now, delay);
+            assert_eq!(rig.engine.wake_at(), Some(due_at), "{reason:?}");
+            rig.now = after(due_at, -1);
+            assert_eq!(rig.turn(), [], "nothing leaves before the back-off ends");
+            rig.now = due_at;
+            (id, _) = deleted(&only(rig.turn()));
+        }
+    }
+}
+
+#[test]
+fn waits_as_long_as_the_server_asks_if_that_is_longer() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Busy, Some(7)));
+    assert_eq!(rig.turn_at(6_999), []);
+    let (id, _) = deleted(&only(rig.turn_at(7_000)));
+    rig.wrote(id, refused(RefusalReason::Busy, Some(0)));
+    assert_eq!(rig.turn_at(7_199), [], "our own pause is longer");
+    deleted(&only(rig.turn_at(7_200)));
+}
+
+#[test]
+fn a_change_of_the_object_does_not_end_its_back_off() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Forbidden, None));
+    rig.sees(&doomed().rv(20));
+    assert_eq!(rig.turn_at(99), []);
+    let (_, seen) = deleted(&only(rig.turn_at(100)));
+    assert_eq!(seen, doomed().rv(20).build().seen());
+}
+
+#[test]
+fn the_back_off_of_one_object_does_not_delay_another() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Forbidden, Some(60)));
+    let other = toy("other").doomed().rv(20);
+    rig.sees(&other);
+    let (_, seen) = deleted(&only(rig.turn()));
+    assert_eq!(seen, other.build().seen());
+}
+
+#[test]
+fn the_pause_is_short_again_after_a_success() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Busy, None));
+    let (id, _) = deleted(&only(rig.turn_at(100)));
+    let answer = sundown_model::Answer::Object(toy("doomed").rv(20).build());
+    rig.wrote(id, Outcome::Done(answer));
+    assert_eq!(rig.turn(), []);
+    rig.sees(&doomed().rv(30));
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Busy, None));
+    assert_eq!(rig.engine.wake_at(), Some(at(200)));
+}
+
+#[test]
+fn the_pause_is_kept_even_if_another_write_of_the_same_decision_ends_later() {
+    let mut rig = Rig::settled(&[&busy()]);
+    let [patch, delete] = two(rig.turn());
+    rig.wrote(patch.id(), refused(RefusalReason::Forbidden, Some(9)));
+    assert_eq!(rig.turn_at(400), [], "the other is still under way");
+    rig.wrote(delete.id(), refused(RefusalReason::Conflict, None));
+    let read = only(rig.turn());
+    rig.got(read.id(), Some(&busy()));
+    assert_eq!(rig.turn_at(8_999), []);
+    assert_eq!(rig.turn_at(9_000).len(), 2);
+}
+
+#[test]
+fn the_longer_of_two_pauses_counts() {
+    let mut rig = Rig::settled(&[&busy()]);
+    let [patch, delete] = two(rig.turn());
+    rig.wrote(patch.id(), refused(RefusalReason::Busy, Some(9)));
+    rig.wrote(delete.id(), refused(RefusalReason::Busy, None));
+    assert_eq!(rig.turn_at(8_999), []);
+    assert_eq!(rig.turn_at(9_000).len(), 2);
+}
+
+/// A timer that fired while a second write was under way used to wipe out the pause that the
+/// first one had earned.
+#[test]
+fn the_pause_is_kept_even_if_a_timer_of_the_same_decision_fires_in_it() {
+    let timed = busy().spec("again", json!(at(500).to_string()));
+    let mut rig = Rig::settled(&[&timed]);
+    let [patch, delete] = two(rig.turn());
+    rig.wrote(patch.id(), refused(RefusalReason::Forbidden, Some(9)));
+    assert_eq!(rig.turn_at(500), [], "the other is still under way");
+    rig.wrote(delete.id(), refused(RefusalReason::Conflict, None));
+    let read = only(rig.turn_at(1_000));
+    rig.got(read.id(), Some(&timed));
+    assert_eq!(rig.turn_at(8_999), []);
+    assert_eq!(rig.turn_at(9_000).len(), 2);
+}
+
+/// A toy whose decision has two actions.
+fn busy() -> A {
+    doomed().spec("patches", json!({ "metadata": { "labels": { "a": "b" } } }))
+}
+
+#[track_caller]
+fn two(effects: Vec<Effect>) -> [Effect; 2] {
+    effects.try_into().expect("two effects")
+}

@@ -1,0 +1,208 @@
+//! A controller that does what the spec of its toys says, so that a test can ask for any decision.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sundown_model::{
+    Action, Cache, Change, Controller, Decision, Draft, Explain, Facts, Grant, Interest, KnownKind,
+    Need, Note, Object, ObjectKey, Part, Patch, Permit, Propagation, Resource, Scope, Uid, Write,
+};
+
+pub(crate) const TOY: KnownKind = KnownKind {
+    group: "toys.io",
+    version: "v1",
+    kind: "Toy",
+    plural: "toys",
+};
+
+pub(crate) const BOX: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "Box",
+    plural: "boxes",
+};
+
+/// A kind that only a custom resource definition brings.
+pub(crate) const GADGET: KnownKind = KnownKind {
+    group: "later.io",
+    version: "v1",
+    kind: "Gadget",
+    plural: "gadgets",
+};
+
+/// Obeys the spec of each toy: `asks`, `waits`, `wakes`, `again`, `tells`, `creates`, `patches` and
+/// `doomed`.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Toys {
+    /// Followed change by change, for the audit.
+    known: BTreeSet<Uid>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Gone,
+    Deleting,
+    Asks,
+    Waits,
+    Early,
+    Obeys,
+}
+
+impl Explain for Reason {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Gone => "Gone",
+            Self::Deleting => "Deleting",
+            Self::Asks => "Asks",
+            Self::Waits => "Waits",
+            Self::Early => "Early",
+            Self::Obeys => "Obeys",
+        }
+    }
+
+    fn sentence(&self) -> String {
+        format!("the toy is in the case {}", self.code())
+    }
+}
+
+impl Controller for Toys {
+    type Key = ObjectKey;
+    type Reason = Reason;
+
+    const NAME: &'static str = "toys";
+    const INTERESTS: &'static [Interest] = &[
+        Interest {
+            scope: Scope::One(TOY),
+            fields: &["/spec"],
+        },
+        Interest {
+            scope: Scope::One(BOX),
+            fields: &[],
+        },
+        Interest {
+            scope: Scope::One(GADGET),
+            fields: &[],
+        },
+    ];
+    const GRANTS: &'static [Grant] = &[Grant {
+        group: Some("toys.io"),
+        plural: Some("toys"),
+        permits: &[Permit::Delete, Permit::Patch(Part::Main)],
+    }];
+
+    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+        let object = match change {
+            Change::Added(object) | Change::Updated { new: object, .. } => {
+                self.known.insert(object.uid().clone());
+                object
+            }
+            Change::Deleted(object) | Change::Forgotten(object) => {
+                self.known.remove(object.uid());
+                object
+            }
+            Change::Read(_) | Change::Freshness(_) | Change::Catalog => return,
+        };
+        if object.key().resource.is(&TOY) {
+            touched.insert(object.key().clone());
+        }
+    }
+
+    fn decide(
+        &self,
+        key: &ObjectKey,
+        cache: &Cache,
+        facts: &Facts,
+        now: Timestamp,
+    ) -> Decision<Reason> {
+        let Some(toy) = cache.get(key) else {
+            return Decision::idle(Reason::Gone);
+        };
+        if toy.is_deleting() {
+            return Decision::idle(Reason::Deleting);
+        }
+        if let Some(need) = missing_answer(toy, cache, facts) {
+            return Decision::need(vec![need], Reason::Asks);
+        }
+        if let Some(need) = missing_freshness(toy, cache, facts) {
+            return Decision::need(vec![need], Reason::Waits);
+        }
+        if let Some(at) = instant(toy, "/spec/wakes").filter(|at| now < *at) {
+            return Decision::wake_at(at, Reason::Early);
+        }
+        let again_at = instant(toy, "/spec/again").filter(|at| now < *at);
+        Decision {
+            wake_at: again_at,
+            ..Decision::act_all(actions(toy), Reason::Obeys)
+        }
+    }
+
+    fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
+        vec![object.key().clone()]
+    }
+
+    fn audit(&self, cache: &Cache) -> Result<(), String> {
+        let anew: BTreeSet<_> = cache.iter().map(|object| object.uid().clone()).collect();
+        if self.known == anew {
+            Ok(())
+        } else {
+            Err(format!("followed {:?}, made anew {anew:?}", self.known))
+        }
+    }
+}
+
+/// `asks: name`: the box of that name has to be read after the toy was seen.
+fn missing_answer(toy: &Object, cache: &Cache, facts: &Facts) -> Option<Need> {
+    let name = toy.field("/spec/asks")?.as_str()?;
+    let key = ObjectKey::namespaced(&BOX.resource(), toy.key().namespace_str(), name);
+    let since = cache.seen_step(toy.key())?;
+    let is_answered = facts.live(&key).is_some_and(|fact| fact.asked > since);
+    (!is_answered).then_some(Need::Live(key))
+}
+
+/// `waits: [resource]`: these have to be caught up with the moment when the toy was seen.
+fn missing_freshness(toy: &Object, cache: &Cache, facts: &Facts) -> Option<Need> {
+    let names = toy.field("/spec/waits")?.as_array()?.iter();
+    let resources = names.filter_map(|name| serde_json::from_value::<Resource>(name.clone()).ok());
+    let since = cache.seen_step(toy.key())?;
+    let stale: Vec<_> = resources
+        .filter(|resource| !facts.is_fresh(resource, since))
+        .collect();
+    (!stale.is_empty()).then_some(Need::Barrier(stale))
+}
+
+fn instant(toy: &Object, pointer: &str) -> Option<Timestamp> {
+    toy.field(pointer)?.as_str()?.parse().ok()
+}
+
+fn actions(toy: &Object) -> Vec<Action> {
+    let mut actions = Vec::new();
+    if let Some(message) = toy.field("/spec/tells").and_then(Value::as_str) {
+        actions.push(Action::Tell(Note {
+            about: toy.key().clone(),
+            uid: toy.uid().clone(),
+            warning: true,
+            reason: "ToyTold".into(),
+            message: message.to_owned(),
+        }));
+    }
+    if let Some(name) = toy.field("/spec/creates").and_then(Value::as_str) {
+        let key = ObjectKey::namespaced(&BOX.resource(), "here", name);
+        let body = json!({ "apiVersion": "v1", "kind": "Box", "metadata": { "name": name } });
+        actions.push(Action::Api(Write::Create(Draft { key, body }.into())));
+    }
+    if let Some(patch) = toy.field("/spec/patches") {
+        actions.push(Action::Api(Write::Patch {
+            at: toy.seen(),
+            part: Part::Main,
+            patch: Patch::Merge(patch.clone()),
+        }));
+    }
+    if toy.field("/spec/doomed") == Some(&Value::Bool(true)) {
+        actions.push(Action::Api(Write::Delete {
+            at: toy.seen(),
+            how: Propagation::Background,
+        }));
+    }
+    actions
+}
