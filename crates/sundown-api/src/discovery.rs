@@ -206,6 +206,7 @@ fn text(code: u16, body: &str) -> Response {
         code,
         content_type: "text/plain; charset=utf-8",
         warnings: Vec::new(),
+        headers: Vec::new(),
         body: body.as_bytes().to_vec(),
     }
 }

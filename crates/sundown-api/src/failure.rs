@@ -298,6 +298,7 @@ impl Failure {
             code: self.0.reason.code(),
             content_type: JSON,
             warnings: Vec::new(),
+            headers: Vec::new(),
             body: self.status().to_string().into_bytes(),
         }
     }

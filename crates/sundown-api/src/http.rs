@@ -1,5 +1,10 @@
 //! Requests and responses as plain data. Sockets, TLS and chunking are the shell's business.
 
+use std::collections::BTreeMap;
+
+/// The group of everybody with valid credentials.
+const AUTHENTICATED: &str = "system:authenticated";
+
 /// An HTTP request, whoever brought it: the HTTPS server, the in-process client, the simulator.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -14,7 +19,52 @@ pub struct Request {
     pub accept: Option<String>,
     /// User-Agent, if sent.
     pub user_agent: Option<String>,
+    /// If-None-Match, if sent.
+    pub if_none_match: Option<String>,
+    /// Who asks. Whoever brought the request has checked it.
+    pub user: User,
     pub body: Vec<u8>,
+}
+
+/// An authenticated caller, as upstream's `user.Info`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct User {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+    /// What the authenticator wants to be known beyond that.
+    pub extra: BTreeMap<String, Vec<String>>,
+}
+
+impl User {
+    /// The administrator of this server, also for callers in this process.
+    pub fn admin() -> Self {
+        Self::new("kubernetes-admin", &["system:masters", AUTHENTICATED])
+    }
+
+    /// Somebody who showed no credentials.
+    pub fn anonymous() -> Self {
+        Self::new("system:anonymous", &["system:unauthenticated"])
+    }
+
+    /// A service account that showed a token.
+    pub fn service_account(namespace: &str, name: &str) -> Self {
+        let own = format!("system:serviceaccounts:{namespace}");
+        let groups = ["system:serviceaccounts", &own, AUTHENTICATED];
+        Self::new(
+            &format!("system:serviceaccount:{namespace}:{name}"),
+            &groups,
+        )
+    }
+
+    fn new(name: &str, groups: &[&str]) -> Self {
+        Self {
+            name: name.to_owned(),
+            uid: String::new(),
+            groups: groups.iter().map(|group| (*group).to_owned()).collect(),
+            extra: BTreeMap::new(),
+        }
+    }
 }
 
 /// The methods that the API has.
@@ -35,6 +85,8 @@ pub struct Response {
     pub content_type: &'static str,
     /// Texts of `Warning: 299` headers.
     pub warnings: Vec<String>,
+    /// Further headers, by lower-case name; they win over what the shell sets by itself.
+    pub headers: Vec<(&'static str, String)>,
     pub body: Vec<u8>,
 }
 

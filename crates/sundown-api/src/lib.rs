@@ -31,6 +31,6 @@ mod validate;
 mod watch;
 
 pub use commit::{Commit, Stale};
-pub use http::{Method, Request, Response};
+pub use http::{Method, Request, Response, User};
 pub use server::{Called, Config, Cx, Server, Verdict};
 pub use watch::{Polled, Watch};

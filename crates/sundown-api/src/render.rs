@@ -39,6 +39,7 @@ pub(crate) fn response(code: u16, body: Vec<u8>) -> Response {
         code,
         content_type: JSON,
         warnings: Vec::new(),
+        headers: Vec::new(),
         body,
     }
 }

@@ -93,6 +93,8 @@ impl Server {
                 content_type: None,
                 accept: None,
                 user_agent: None,
+                if_none_match: None,
+                user: crate::User::admin(),
                 body: namespace.to_string().into_bytes(),
             };
             server.call(&request, cx);

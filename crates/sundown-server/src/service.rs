@@ -64,7 +64,7 @@ impl ApiService {
         {
             return Err(Failure::Unauthorized);
         }
-        let request = wire::read(head, body).await?;
+        let request = wire::read(head, body, sundown_api::User::admin()).await?;
         Ok(self.shared.call(&request))
     }
 }

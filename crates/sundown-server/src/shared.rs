@@ -203,6 +203,8 @@ mod tests {
             content_type: Some("application/json".to_owned()),
             accept: None,
             user_agent: None,
+            if_none_match: None,
+            user: sundown_api::User::admin(),
             body: format!(r#"{{"metadata":{{"name":"{name}"}}}}"#).into_bytes(),
         }
     }

@@ -61,6 +61,7 @@ impl Failure {
             code,
             content_type: "application/json",
             warnings: Vec::new(),
+            headers: Vec::new(),
             body: serde_json::to_vec(&content).expect("strings and a number are JSON"),
         }
     }

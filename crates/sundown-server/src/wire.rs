@@ -4,11 +4,13 @@
 use std::pin::pin;
 
 use bytes::{Buf, BufMut};
-use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, USER_AGENT, WARNING};
+use http::header::{
+    ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderName, IF_NONE_MATCH, USER_AGENT, WARNING,
+};
 use http::{HeaderMap, HeaderValue, StatusCode, request};
 use http_body_util::BodyExt;
 use percent_encoding::percent_decode_str;
-use sundown_api::{Method, Request, Response};
+use sundown_api::{Method, Request, Response, User};
 
 use crate::Body;
 use crate::service::BODY_BYTES_MAX;
@@ -27,7 +29,7 @@ const DISCARD_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 const WARNING_BYTES_MAX: usize = 4 * 1024;
 
 /// Builds the request of the core.
-pub(crate) async fn read<B>(head: request::Parts, body: B) -> Result<Request, Failure>
+pub(crate) async fn read<B>(head: request::Parts, body: B, user: User) -> Result<Request, Failure>
 where
     B: http_body::Body,
 {
@@ -46,6 +48,8 @@ where
         content_type: text(&head.headers, &CONTENT_TYPE),
         accept: text(&head.headers, &ACCEPT),
         user_agent: text(&head.headers, &USER_AGENT),
+        if_none_match: text(&head.headers, &IF_NONE_MATCH),
+        user,
         body: read_body(body).await?,
     })
 }
@@ -56,6 +60,11 @@ pub(crate) fn write(response: Response, audit_id: &str) -> http::Response<Body> 
     *wire.status_mut() =
         StatusCode::from_u16(response.code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     set_headers(wire.headers_mut(), response.content_type, audit_id);
+    for (name, value) in &response.headers {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            wire.headers_mut().insert(*name, value);
+        }
+    }
     let mut rest = WARNING_BYTES_MAX;
     for text in &response.warnings {
         let value = warning(text);
@@ -171,6 +180,7 @@ mod tests {
             code: 200,
             content_type: "application/json",
             warnings,
+            headers: Vec::new(),
             body,
         };
         assert_eq!(

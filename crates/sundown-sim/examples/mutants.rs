@@ -52,10 +52,14 @@ fn show(mutation: Mutation) -> bool {
             "{name:<20} found after {} executions, {} steps: scenario {}, effect {at}, fault {fault}\n{:<20} {}: {}",
             found.executions, found.steps, found.scenario, "", broken.invariant, broken.text,
         );
-        println!(
-            "{:<20} again: sundown sim --mutant '{name}' --scenario {} --effect {at} --fault {fault}",
-            "", found.scenario,
-        );
+        if mutation.is_shipped() {
+            println!(
+                "{:<20} again: sundown sim --mutant '{name}' --scenario {} --effect {at} --fault {fault}",
+                "", found.scenario,
+            );
+        } else {
+            println!("{:<20} again: cargo xtask repro '{name}'", "");
+        }
         return true;
     }
     let Some(found) = swarmed.as_ref().and_then(|swarm| swarm.found.first()) else {

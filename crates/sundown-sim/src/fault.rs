@@ -35,16 +35,19 @@ pub enum Meddle {
     RaiseTtl,
     /// A foreign finalizer is added.
     Hold,
+    /// The object is deleted.
+    Remove,
     /// The object is deleted and another one takes its name.
     Recreate,
 }
 
 impl Meddle {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Annotate,
         Self::Adopt,
         Self::RaiseTtl,
         Self::Hold,
+        Self::Remove,
         Self::Recreate,
     ];
 }
@@ -64,6 +67,7 @@ impl Variant {
             Self::Meddled(Meddle::Adopt) => "adopt",
             Self::Meddled(Meddle::RaiseTtl) => "raise-ttl",
             Self::Meddled(Meddle::Hold) => "hold",
+            Self::Meddled(Meddle::Remove) => "remove",
             Self::Meddled(Meddle::Recreate) => "recreate",
         }
     }

@@ -73,6 +73,18 @@ impl Mutation {
         Expected { name, story }
     }
 
+    /// Whether the shipped binary can put it back as well: it changes requests or answers, no rule.
+    pub fn is_shipped(self) -> bool {
+        match self {
+            Self::CollectWithoutRv
+            | Self::TtlWithoutRv
+            | Self::DeleteRacesFinalizer
+            | Self::LostReplyIsFailure => true,
+            #[cfg(feature = "mutants")]
+            Self::UidOnlyOwner => false,
+        }
+    }
+
     /// Finds a mutation by name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL

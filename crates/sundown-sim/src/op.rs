@@ -93,6 +93,8 @@ impl Op {
             content_type: body.map(|_| content.to_owned()),
             accept: None,
             user_agent: None,
+            if_none_match: None,
+            user: sundown_api::User::admin(),
             body: body
                 .map(|body| body.to_string().into_bytes())
                 .unwrap_or_default(),

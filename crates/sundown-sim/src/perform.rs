@@ -183,10 +183,17 @@ impl World {
             return;
         };
         let shown: Option<Value> = serde_json::from_slice(body).ok();
-        let shown = shown.map(|json| Version::new(0, json).uid);
-        if shown != self.ledger.live.get(key).map(|version| version.uid.clone()) {
-            self.violations
-                .push(Violation::new("S4", format!("{key}: read {shown:?}")));
+        let shown = shown.map(|json| {
+            let rv = json
+                .pointer("/metadata/resourceVersion")
+                .and_then(Value::as_str);
+            let revision = rv.and_then(|rv| rv.parse().ok()).unwrap_or(0);
+            (Version::new(revision, json).uid, revision)
+        });
+        let live = self.ledger.live.get(key);
+        if shown != live.map(|version| (version.uid.clone(), version.revision)) {
+            let text = format!("{key}: read {shown:?}");
+            self.violations.push(Violation::new("S4", text));
         }
     }
 
@@ -284,6 +291,8 @@ fn request_of(call: &wire::Call) -> Request {
         content_type: call.content_type.map(ToOwned::to_owned),
         accept: Some(call.accept.to_owned()),
         user_agent: Some("sundown-sim".to_owned()),
+        if_none_match: None,
+        user: sundown_api::User::admin(),
         body: call.body.clone(),
     }
 }

@@ -9,7 +9,7 @@ use crate::op::{It, Op};
 #[derive(Debug, Clone)]
 pub enum Step {
     /// Somebody does something.
-    Do(Told),
+    Do(Box<Told>),
     /// The operator comes to rest.
     Settle,
     /// Time goes by.
@@ -67,7 +67,7 @@ impl Scenario {
     }
 
     pub(crate) fn does(mut self, op: Op) -> Self {
-        self.steps.push(Step::Do(Told::Request(op)));
+        self.steps.push(Step::Do(Box::new(Told::Request(op))));
         self
     }
 
@@ -90,13 +90,15 @@ impl Scenario {
     }
 
     pub(crate) fn owning(mut self, it: It, owners: Vec<(It, bool)>, extra: Value) -> Self {
-        self.steps.push(Step::Do(Told::Own { it, owners, extra }));
+        self.steps
+            .push(Step::Do(Box::new(Told::Own { it, owners, extra })));
         self
     }
 
     pub(crate) fn adopt(mut self, it: It, owners: &[It]) -> Self {
         let owners = owners.iter().map(|owner| (*owner, true)).collect();
-        self.steps.push(Step::Do(Told::Adopt { it, owners }));
+        self.steps
+            .push(Step::Do(Box::new(Told::Adopt { it, owners })));
         self
     }
 }

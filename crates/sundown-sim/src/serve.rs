@@ -114,6 +114,17 @@ impl World {
         }
     }
 
+    fn removal_of(&self, key: &ObjectKey) -> Op {
+        let options = json!({ "propagationPolicy": "Background" });
+        let path = self.path_of(key);
+        Op::new(
+            Method::Delete,
+            path,
+            Some(&options),
+            format!("delete {key}"),
+        )
+    }
+
     fn meddle(&mut self, meddle: Meddle, key: &ObjectKey) {
         self.meddled = true;
         let Some(version) = self.ledger.live.get(key).cloned() else {
@@ -140,12 +151,11 @@ impl World {
                 finalizers.push(HOLD_FINALIZER);
                 self.op_on(key, &json!({ "metadata": { "finalizers": finalizers } }))
             }
+            Meddle::Remove => self.removal_of(key),
             Meddle::Recreate => {
-                let path = self.path_of(key);
-                let options = json!({ "propagationPolicy": "Background" });
-                let label = format!("delete {key}");
-                let delete = Op::new(Method::Delete, path.clone(), Some(&options), label);
+                let delete = self.removal_of(key);
                 self.user(&delete);
+                let path = self.path_of(key);
                 let mut body = version.json.clone();
                 body["metadata"] = json!({ "name": &*key.name });
                 let (collection, _) = path.rsplit_once('/').expect("a path has parts");

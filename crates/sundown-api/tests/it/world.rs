@@ -84,6 +84,8 @@ pub(crate) fn request(method: Method, path: &str, body: &Value) -> Request {
         content_type: Some("application/json".into()),
         accept: None,
         user_agent: None,
+        if_none_match: None,
+        user: sundown_api::User::admin(),
         body: if body.is_null() {
             Vec::new()
         } else {
