@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::lane::{self, Lane};
-use crate::{deny, sim};
+use crate::{deny, peers, sim};
 
 const LANES: &[Lane] = &[
     Lane {
@@ -17,6 +17,11 @@ const LANES: &[Lane] = &[
         name: "fuzz",
         about: "the simulator with 5,000 seeds",
         run: || sim::run(&["--seeds".to_owned(), "5000".to_owned()]),
+    },
+    Lane {
+        name: "peers",
+        about: "upstream's garbage collector does its work on our server",
+        run: peers::run,
     },
 ];
 

@@ -29,11 +29,17 @@ pub(crate) struct ControlPlane {
 impl ControlPlane {
     /// Starts it on a free port and waits until it answers.
     pub(crate) fn start(binary: &Path) -> Result<Self> {
+        Self::start_with(binary, &[])
+    }
+
+    /// The same with further arguments of `sundown up`.
+    pub(crate) fn start_with(binary: &Path, arguments: &[&str]) -> Result<Self> {
         let directory = std::env::temp_dir().join(format!("sundown-xtask-{}", std::process::id()));
         fs::create_dir_all(&directory).context("make a temporary directory")?;
         let child = Command::new(binary)
             .args(["up", "--ephemeral", "--port", "0", "--kubeconfig"])
             .arg(directory.join("kubeconfig"))
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .spawn()
@@ -41,6 +47,16 @@ impl ControlPlane {
         let mut plane = Self { child, directory };
         plane.await_answer()?;
         Ok(plane)
+    }
+
+    /// Where clients find the way in.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.directory.join("kubeconfig")
+    }
+
+    /// A file in its temporary directory.
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
+        self.directory.join(name)
     }
 
     /// A call of kubectl against it.

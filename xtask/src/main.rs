@@ -14,6 +14,7 @@ mod demo;
 mod deny;
 mod kubectl;
 mod lane;
+mod peers;
 mod process;
 mod purity;
 mod repro;

@@ -2,6 +2,7 @@
 
 mod clock;
 mod deletion;
+mod ecosystem;
 mod flight;
 mod https;
 mod rest;
