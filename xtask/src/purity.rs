@@ -19,6 +19,7 @@ pub(crate) const PURE: &[&str] = &[
     "sundown-model",
     "sundown-decide",
     "sundown-engine",
+    "sundown-schema",
     "sundown-store",
     "sundown-api",
     "sundown-sim",
@@ -26,6 +27,7 @@ pub(crate) const PURE: &[&str] = &[
 
 /// The crates that do: listed so that a new crate has to be put in one of the two lists.
 const SHELL: &[&str] = &[
+    "sundown-disk",
     "sundown-server",
     "sundown-driver",
     "sundown-embedded",

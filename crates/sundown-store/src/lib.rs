@@ -5,6 +5,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod body;
+mod encode;
 mod log;
 mod revision;
 mod store;
@@ -13,5 +14,5 @@ mod stored;
 pub use body::{Body, Parts};
 pub use log::{Compacted, Event, History};
 pub use revision::Revision;
-pub use store::{Committed, Stale, Store, Transaction, Write};
+pub use store::{Committed, Restored, Stale, Store, Transaction, Write};
 pub use stored::Stored;

@@ -7,7 +7,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use rpds::{QueueSync, RedBlackTreeMapSync};
+use rpds::RedBlackTreeMapSync;
 use sundown_model::{ObjectKey, Resource};
 
 use crate::{Revision, Stored};
@@ -57,7 +57,9 @@ pub struct Compacted {
 /// All events inside the history window.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
-    order: QueueSync<Arc<Event>>,
+    order: RedBlackTreeMapSync<Revision, Arc<Event>>,
+    /// Nothing up to here is known, of any resource: where a restored log begins.
+    floor: Revision,
     tables: RedBlackTreeMapSync<Resource, Table>,
 }
 
@@ -70,6 +72,23 @@ struct Table {
 }
 
 impl Log {
+    /// An empty log that knows nothing up to `floor`.
+    pub(crate) fn starting_after(floor: Revision) -> Self {
+        Self {
+            floor,
+            ..Self::default()
+        }
+    }
+
+    /// Notes a change that is older than the log, so that `newest` knows of it.
+    pub(crate) fn note(&mut self, resource: &Resource, revision: Revision) {
+        let mut table = self.tables.get(resource).cloned().unwrap_or_default();
+        if revision > table.newest {
+            table.newest = revision;
+            self.tables.insert_mut(resource.clone(), table);
+        }
+    }
+
     pub(crate) fn push(&mut self, event: Event) {
         let event = Arc::new(event);
         let mut table = self
@@ -80,18 +99,21 @@ impl Log {
         table.newest = event.revision;
         table.events.insert_mut(event.revision, Arc::clone(&event));
         self.tables.insert_mut(event.key.resource.clone(), table);
-        self.order.enqueue_mut(event);
+        self.order.insert_mut(event.revision, event);
     }
 
-    pub(crate) fn trim(&mut self, history: History, now: Timestamp) {
-        while let Some(oldest) = self.order.peek().cloned() {
-            let count = self.order.len();
+    /// Forgets what is older than the window, but nothing after `kept`: a durable server has yet to
+    /// write down the events of the newest commit.
+    pub(crate) fn trim(&mut self, history: History, now: Timestamp, kept: Revision) {
+        while let Some((_, oldest)) = self.order.first() {
+            let oldest = Arc::clone(oldest);
+            let count = self.order.size();
             let age = now.as_second().saturating_sub(oldest.at.as_second());
             let is_old = count > history.events_min && age > history.age_max_seconds;
-            if !is_old && count <= EVENTS_MAX {
+            if oldest.revision > kept || (!is_old && count <= EVENTS_MAX) {
                 return;
             }
-            self.order.dequeue_mut();
+            self.order.remove_mut(&oldest.revision);
             self.forget(&oldest);
         }
     }
@@ -108,15 +130,25 @@ impl Log {
         revision: Revision,
     ) -> Result<impl Iterator<Item = &'a Arc<Event>> + use<'a>, Compacted> {
         let table = self.tables.get(resource);
-        if let Some(table) = table
-            && revision < table.floor
-        {
-            return Err(Compacted { floor: table.floor });
+        let floor = table.map_or(self.floor, |table| table.floor.max(self.floor));
+        if revision < floor {
+            return Err(Compacted { floor });
         }
         let bounds = (Bound::Excluded(revision), Bound::Unbounded);
         Ok(table
             .into_iter()
             .flat_map(move |table| table.events.range(bounds).map(|(_, e)| e)))
+    }
+
+    /// The events of all resources after a revision, in order, as far back as they are known.
+    pub(crate) fn since(&self, revision: Revision) -> impl Iterator<Item = &Arc<Event>> {
+        let bounds = (Bound::Excluded(revision), Bound::Unbounded);
+        self.order.range(bounds).map(|(_, event)| event)
+    }
+
+    /// The oldest event that is known.
+    pub(crate) fn oldest(&self) -> Option<Revision> {
+        self.order.first().map(|(revision, _)| *revision)
     }
 
     fn forget(&mut self, event: &Event) {

@@ -23,6 +23,15 @@ pub struct Store {
     history: History,
 }
 
+/// Where a store that was kept somewhere goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Restored {
+    /// The newest write.
+    pub revision: Revision,
+    /// Events up to here are not known any more.
+    pub floor: Revision,
+}
+
 /// What a decision wants to change, and what it was made on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Transaction {
@@ -60,6 +69,31 @@ impl Store {
             history,
             ..Self::default()
         }
+    }
+
+    /// A store as a durable one was left.
+    ///
+    /// Assumes: `events` are consecutive and end at `state.revision`; `objects` is what stands after
+    /// them. Whoever kept them has checked it.
+    pub fn restore(
+        history: History,
+        state: Restored,
+        objects: impl IntoIterator<Item = (ObjectKey, Arc<Stored>)>,
+        events: impl IntoIterator<Item = Event>,
+    ) -> Self {
+        let mut store = Self {
+            revision: state.revision,
+            log: Log::starting_after(state.floor),
+            ..Self::new(history)
+        };
+        for (key, stored) in objects {
+            store.log.note(&key.resource, stored.revision);
+            store.live.insert_mut(key, stored);
+        }
+        for event in events {
+            store.log.push(event);
+        }
+        store
     }
 
     /// The revision of the newest write.
@@ -143,6 +177,18 @@ impl Store {
         self.log.after(resource, revision)
     }
 
+    /// The events of all resources after a revision, in order: what a durable server writes down.
+    ///
+    /// Guarantees: those of the newest commit are always among them.
+    pub fn events_since(&self, revision: Revision) -> impl Iterator<Item = &Arc<Event>> {
+        self.log.since(revision)
+    }
+
+    /// The oldest event that is still known; None when there is none.
+    pub fn oldest_event(&self) -> Option<Revision> {
+        self.log.oldest()
+    }
+
     /// Checks what the transaction was decided on, then applies it whole.
     ///
     /// Guarantees: one write is one revision, the revisions are consecutive, and on an error or
@@ -165,7 +211,7 @@ impl Store {
             writes.push(next.apply(write, now)?);
         }
         if !writes.is_empty() {
-            next.log.trim(next.history, now);
+            next.log.trim(next.history, now, self.revision);
         }
         *self = next;
         Ok(Committed { writes })

@@ -1,0 +1,227 @@
+//! Rules of schemas (`x-kubernetes-validations`): where they hold and what they say, as upstream's
+//! `schema/cel/validation.go`.
+//!
+//! An own evaluator and not `kube-cel`: its tree reaches a clock, locks and libc, and it has no
+//! budget. Ours counts steps, so that no clock is needed.
+
+mod check;
+mod eval;
+mod functions;
+mod lex;
+mod parse;
+mod value;
+
+use std::cell::Cell;
+use std::rc::Rc;
+
+use serde_json::Value;
+
+use crate::Problem;
+use crate::lists::key_of;
+use crate::node::{Kind, ListType, Node};
+use eval::{Error, Scope};
+use parse::{Expr, parse};
+use value::Val;
+
+pub(crate) use check::{check, is_hostile};
+
+/// What all rules of one object may cost, in steps; upstream's budget is of the same size.
+const BUDGET_MAX: u64 = 10_000_000;
+const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+
+/// One rule.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    text: Box<str>,
+    message: Box<str>,
+    expr: Option<Expr>,
+    message_expr: Option<Expr>,
+    field_path: Box<str>,
+    reason: Box<str>,
+    is_optional_old: bool,
+    uses_old: bool,
+}
+
+impl Rule {
+    /// Reads a rule; one that does not parse was refused at registration and says nothing.
+    pub(crate) fn read(value: &Value) -> Self {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or("").trim();
+        let expr = parse(text("rule")).ok();
+        let message = text("messageExpression");
+        Self {
+            text: text("rule").into(),
+            message: text("message").into(),
+            uses_old: expr.as_ref().is_some_and(|it| check::names(it, "oldSelf")),
+            expr,
+            message_expr: parse(message).ok().filter(|_| !message.is_empty()),
+            field_path: text("fieldPath").into(),
+            reason: text("reason").into(),
+            is_optional_old: value.get("optionalOldSelf") == Some(&Value::Bool(true)),
+        }
+    }
+
+    fn name(&self) -> &str {
+        if self.message.is_empty() {
+            &self.text
+        } else {
+            &self.message
+        }
+    }
+
+    fn problem(
+        &self,
+        schema: &Node,
+        value: &Value,
+        field: &str,
+        message: Option<String>,
+    ) -> Problem {
+        let message = message.unwrap_or_else(|| {
+            if self.message.is_empty() {
+                format!("failed rule: {}", self.text)
+            } else {
+                self.message.to_string()
+            }
+        });
+        let field = format!("{field}{}", self.field_path);
+        let field = field.trim_start_matches('.');
+        match &*self.reason {
+            "FieldValueForbidden" => Problem::forbidden(field, &message),
+            "FieldValueRequired" => Problem::required(field, &message),
+            "FieldValueDuplicate" => Problem::duplicate(field, value),
+            _ if matches!(schema.kind, Some(Kind::Object | Kind::Array)) => {
+                Problem::invalid_unshown(field, &message)
+            }
+            _ => Problem::invalid(field, value, &message),
+        }
+    }
+}
+
+/// What the rules say about an object.
+pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+    let budget = Cell::new(BUDGET_MAX);
+    let mut problems = Vec::new();
+    let mut judge = Judge {
+        budget: &budget,
+        problems: &mut problems,
+    };
+    // Out of budget is told in the problems; the rest is not judged.
+    let _done = judge.node(root, new, old, "");
+    problems
+}
+
+struct Judge<'b> {
+    budget: &'b Cell<u64>,
+    problems: &'b mut Vec<Problem>,
+}
+
+impl Judge<'_> {
+    /// None once the budget is used up.
+    fn node(&mut self, schema: &Node, new: &Value, old: Option<&Value>, path: &str) -> Option<()> {
+        if !schema.has_rules || new.is_null() {
+            return Some(());
+        }
+        let old = old.filter(|old| !old.is_null());
+        for rule in &schema.rules {
+            self.rule(rule, schema, new, old, path)?;
+        }
+        match new {
+            Value::Object(map) => {
+                for (name, value) in map {
+                    let Some(member) = schema.member(name) else {
+                        continue;
+                    };
+                    let below = match schema.property(name) {
+                        None => format!("{path}[{name}]"),
+                        Some(_) if path.is_empty() => name.clone(),
+                        Some(_) => format!("{path}.{name}"),
+                    };
+                    let old = old.and_then(|old| old.get(name));
+                    self.node(member, value, old, &below)?;
+                }
+            }
+            Value::Array(list) => {
+                let Some(items) = &schema.items else {
+                    return Some(());
+                };
+                for (index, item) in list.iter().enumerate() {
+                    let old = match &schema.list {
+                        ListType::Map(keys) => {
+                            let key = key_of(item, keys);
+                            let old = old.and_then(Value::as_array);
+                            old.and_then(|old| old.iter().find(|it| key_of(it, keys) == key))
+                        }
+                        ListType::Atomic | ListType::Set => None,
+                    };
+                    self.node(items, item, old, &format!("{path}[{index}]"))?;
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+        Some(())
+    }
+
+    fn rule(
+        &mut self,
+        rule: &Rule,
+        schema: &Node,
+        new: &Value,
+        old: Option<&Value>,
+        path: &str,
+    ) -> Option<()> {
+        let Some(expr) = &rule.expr else {
+            return Some(());
+        };
+        if rule.uses_old && old.is_none() && !rule.is_optional_old {
+            return Some(());
+        }
+        // An unchanged part is not judged again by rules that look at it alone.
+        if !rule.uses_old && old == Some(new) {
+            return Some(());
+        }
+        let mut names = vec![("self", Val::of(new, Some(schema)))];
+        let old = old.map(|old| Val::of(old, Some(schema)));
+        if rule.is_optional_old {
+            names.push(("oldSelf", Val::Optional(old.map(Rc::new))));
+        } else {
+            names.extend(old.map(|old| ("oldSelf", old)));
+        }
+        let mut scope = Scope {
+            names,
+            budget: self.budget,
+        };
+        let kind = Value::from(schema.kind.map_or("", Kind::name));
+        match scope.eval(expr) {
+            Ok(Val::Bool(true)) => {}
+            Ok(_) => {
+                let message = rule.message_expr.as_ref().map(|it| scope.eval(it));
+                let message = match message {
+                    Some(Ok(Val::Text(text))) => Some(text.trim().to_owned()),
+                    _ => None,
+                };
+                let message = message.filter(|text| {
+                    !text.is_empty() && text.len() <= MESSAGE_BYTES_MAX && !text.contains('\n')
+                });
+                self.problems.push(rule.problem(schema, new, path, message));
+            }
+            Err(Error::Exhausted) => {
+                let why = "validation failed due to running out of cost budget, no further \
+                           validation rules will be run";
+                self.problems.push(Problem::invalid(path, &kind, why));
+                return None;
+            }
+            Err(Error::Told(why)) if why.starts_with("no such overload") => {
+                let why = format!(
+                    "'{why}': call arguments did not match a supported operator, function or \
+                     macro signature for rule: {}",
+                    rule.name()
+                );
+                self.problems.push(Problem::invalid(path, &kind, &why));
+            }
+            Err(Error::Told(why)) => {
+                let why = format!("{why} evaluating rule: {}", rule.name());
+                self.problems.push(Problem::invalid(path, &kind, &why));
+            }
+        }
+        Some(())
+    }
+}
