@@ -267,6 +267,7 @@ impl Engine {
 
     /// Tells the controllers what changed, and whoever waited for freshness that it is there.
     pub(crate) fn spread(&mut self, mut changes: Vec<Change>, now: Timestamp) {
+        self.state.streams.heed(&changes, now);
         let State {
             cache,
             facts,

@@ -234,6 +234,21 @@ impl Streams {
         changes
     }
 
+    /// Asks again what is served when a definition changed, whoever told so: a list, a watch, or the
+    /// reply to a request of our own.
+    pub(crate) fn heed(&mut self, changes: &[Change], now: Timestamp) {
+        let is_about_kinds = |change: &Change| match change {
+            Change::Added(object)
+            | Change::Updated { new: object, .. }
+            | Change::Deleted(object)
+            | Change::Forgotten(object) => object.key().resource.is(&CRDS),
+            Change::Read(_) | Change::Freshness(_) | Change::Catalog => false,
+        };
+        if changes.iter().any(is_about_kinds) {
+            self.rediscover(now);
+        }
+    }
+
     /// Wants to know again what is served.
     fn rediscover(&mut self, now: Timestamp) {
         match &mut self.discovery {
@@ -261,14 +276,7 @@ impl Streams {
         };
         let resource = resource.clone();
         let outcome = stream.listed(&resource, result, sink);
-        self.due.insert((outcome.go_on_at, resource.clone()));
-        let differs = outcome
-            .changes
-            .iter()
-            .any(|it| !matches!(it, Change::Freshness(_)));
-        if resource.is(&CRDS) && differs {
-            self.rediscover(sink.now);
-        }
+        self.due.insert((outcome.go_on_at, resource));
         outcome.changes
     }
 
@@ -284,11 +292,11 @@ impl Streams {
             return Vec::new();
         };
         let resource = resource.clone();
-        let changes = match event {
+        match event {
             WatchEvent::Closed { expired } => {
                 let at = stream.closed(expired, sink.now);
                 self.due.insert((at, resource));
-                return Vec::new();
+                Vec::new()
             }
             WatchEvent::Put(object) => {
                 stream.hear();
@@ -305,13 +313,9 @@ impl Streams {
             }
             WatchEvent::Bookmark(rv) => {
                 stream.hear();
-                sink.cache.advance(Position::new(resource.clone(), rv));
+                sink.cache.advance(Position::new(resource, rv));
                 Vec::new()
             }
-        };
-        if resource.is(&CRDS) && !changes.is_empty() {
-            self.rediscover(sink.now);
         }
-        changes
     }
 }

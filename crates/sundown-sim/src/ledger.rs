@@ -150,6 +150,12 @@ impl Ledger {
             .filter(|version| version.uid == owner.uid)
     }
 
+    /// Whether an incarnation was there and went.
+    pub(crate) fn has_gone(&self, uid: &Uid) -> bool {
+        let mut ends = self.events.iter().filter(|event| event.new.is_none());
+        ends.any(|event| event.prev.as_ref().is_some_and(|prev| prev.uid == *uid))
+    }
+
     /// Whether an incarnation waited in foreground at or after a revision.
     pub(crate) fn waited_since(&self, key: &ObjectKey, uid: &Uid, revision: u64) -> bool {
         let mut states = self

@@ -38,7 +38,11 @@ fn collected(event: &Event, prev: &Version, before: &Ledger, found: &mut Vec<Vio
         ));
     }
     for owner in &owners {
+        // What went while its kind was served stays gone when the kind goes, too.
         let Some(key) = before.key_of(owner, &event.key) else {
+            if before.has_gone(&owner.uid) {
+                continue;
+            }
             let text = format!(
                 "{} was collected; its owner's kind is not served",
                 event.key
