@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::lane::{self, Lane};
-use crate::{deny, peers, sim};
+use crate::{deny, kill, oracle, peers, sim};
 
 const LANES: &[Lane] = &[
     Lane {
@@ -19,8 +19,28 @@ const LANES: &[Lane] = &[
         run: || sim::run(&["--seeds".to_owned(), "5000".to_owned()]),
     },
     Lane {
+        name: "oracle",
+        about: "the request script on a real kube-apiserver and on ours; fails on drift",
+        run: oracle::run,
+    },
+    Lane {
+        name: "record",
+        about: "writes the transcripts of the real kube-apiserver anew",
+        run: oracle::record,
+    },
+    Lane {
+        name: "facts",
+        about: "writes anew what the real kube-apiserver serves and the columns of its Tables",
+        run: oracle::facts,
+    },
+    Lane {
+        name: "kill",
+        about: "kill -9 in a write storm, 200 seeded moments: every acknowledged write is there",
+        run: kill::accept,
+    },
+    Lane {
         name: "peers",
-        about: "upstream's garbage collector does its work on our server",
+        about: "upstream's garbage collector, an operator in Go and a leader election work on our server",
         run: peers::run,
     },
 ];

@@ -5,7 +5,7 @@
 use anyhow::{Result, ensure};
 
 use crate::steps::{self, Step};
-use crate::{deny, kubectl, process, purity, sim, test, tidy, workspace};
+use crate::{deny, kill, kubectl, oracle, process, purity, sim, test, tidy, workspace};
 
 const STEPS: &[Step] = &[
     Step {
@@ -41,12 +41,20 @@ const STEPS: &[Step] = &[
         run: || test::run(&[]),
     },
     Step {
+        name: "transcripts",
+        run: oracle::transcripts,
+    },
+    Step {
         name: "doc",
         run: doc,
     },
     Step {
         name: "simulator",
         run: sim::rotating_set,
+    },
+    Step {
+        name: "kill",
+        run: kill::gate,
     },
     Step {
         name: "kubectl",

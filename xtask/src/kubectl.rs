@@ -2,6 +2,8 @@
 //!
 //! It shows that the wire is right; what is collected when is judged by the simulator.
 
+mod tour;
+
 use std::fs::File;
 use std::process::{Child, Stdio};
 
@@ -25,7 +27,8 @@ pub(crate) fn script() -> Result<()> {
     watch.await_line("MODIFIED", "configmap/owner")?;
     delete_behind_a_finalizer(&plane)?;
     watch.await_line("DELETED", "configmap/dependent")?;
-    watch.await_line("DELETED", "configmap/owner")
+    watch.await_line("DELETED", "configmap/owner")?;
+    tour::make(&plane)
 }
 
 fn create(plane: &ControlPlane) -> Result<()> {

@@ -9,11 +9,15 @@
 mod accept;
 mod bench;
 mod ci;
+mod codegen;
 mod control_plane;
 mod demo;
 mod deny;
+mod kill;
+mod kube;
 mod kubectl;
 mod lane;
+mod oracle;
 mod peers;
 mod process;
 mod purity;
@@ -92,6 +96,18 @@ const COMMANDS: &[Command] = &[
         arguments: "",
         about: "what no compiler checks: docs, names, sizes, links",
         run: tidy::run,
+    },
+    Command {
+        name: "codegen",
+        arguments: "",
+        about: "facts about the built-in kinds, out of the Go modules of Kubernetes",
+        run: codegen::run,
+    },
+    Command {
+        name: "kube",
+        arguments: "",
+        about: "builds kube-apiserver, kube-controller-manager, etcd and kubectl",
+        run: kube::run,
     },
     Command {
         name: "deny",

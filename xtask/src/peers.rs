@@ -1,28 +1,33 @@
 //! `cargo xtask accept peers`: controllers of others do their work on our server.
 //!
-//! Now: the garbage collector of the upstream kube-controller-manager, with ours left out.
+//! The garbage collector of the upstream kube-controller-manager with ours left out, an operator on
+//! controller-runtime, and a leader election on kube-rs.
+
+mod clients;
 
 use std::fmt::Write as _;
 use std::fs::File;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use crate::control_plane::{ControlPlane, await_state};
+use crate::kube;
 use crate::sundown::{self, Profile};
-use crate::workspace;
 
-/// Where `cargo xtask kube` puts what it builds.
-const KUBE: &str = "kube/v1.37.1";
-
-/// Runs the upstream collector against `sundown up` and has it collect two trees.
+/// Runs one after the other against a `sundown up` of its own.
 pub(crate) fn run() -> Result<()> {
-    let manager = workspace::cache()?
-        .join(KUBE)
-        .join("kube-controller-manager");
-    ensure!(manager.exists(), "build the peers first: cargo xtask kube");
     let binary = sundown::build(Profile::Release)?;
-    let plane = ControlPlane::start_with(&binary, &["--controllers=-owner_gc"])?;
+    collector(&binary)?;
+    clients::operator(&binary)?;
+    clients::election(&binary)
+}
+
+/// Has the upstream collector collect two trees.
+fn collector(binary: &Path) -> Result<()> {
+    let manager = kube::program("kube-controller-manager")?;
+    let plane = ControlPlane::start_with(binary, &["--controllers=-owner_gc"])?;
     let _collector = Collector::start(&plane, Command::new(manager))?;
     for cascade in ["background", "foreground"] {
         grow(&plane)?;

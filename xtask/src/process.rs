@@ -2,7 +2,7 @@
 //!
 //! What is run and what its output means is left to the callers.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -41,6 +41,34 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
         );
     }
     String::from_utf8(output.stdout).with_context(|| format!("read {}", describe(command)))
+}
+
+/// How a command ended and all that it said.
+pub(crate) struct Done {
+    pub(crate) succeeded: bool,
+    pub(crate) said: String,
+}
+
+/// Runs quietly with this input; a failure is for the caller to judge.
+pub(crate) fn output_of(command: &mut Command, input: &[u8]) -> Result<Done> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("start {}", describe(command)))?;
+    let mut stdin = child.stdin.take().expect("piped above");
+    // A child that reads nothing has closed its end already.
+    let _ = stdin.write_all(input);
+    drop(stdin);
+    let output = child
+        .wait_with_output()
+        .with_context(|| format!("await {}", describe(command)))?;
+    let words = [output.stdout, output.stderr].concat();
+    Ok(Done {
+        succeeded: output.status.success(),
+        said: String::from_utf8_lossy(&words).into_owned(),
+    })
 }
 
 /// Runs, hands over each line of output as it comes; fails unless it succeeds.

@@ -46,6 +46,7 @@ const SERVER_BLIND: &[&str] = &[
 const EMBEDDED_SERVER: &[&str] = &[
     "sundown-api",
     "sundown-store",
+    "sundown-disk",
     "sundown-server",
     "sundown-embedded",
     "sundown-sim",

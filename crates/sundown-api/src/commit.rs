@@ -8,6 +8,8 @@ use sundown_store::{Committed, Store, Stored, Transaction};
 use crate::Response;
 use crate::registry::Type;
 use crate::render::{self, Form};
+use crate::scale::ScalePaths;
+use crate::table::Table;
 
 /// A decided write that waits for its place in the order of commits.
 #[derive(Debug, Clone)]
@@ -31,6 +33,24 @@ pub(crate) enum Answer {
         write: usize,
         code: u16,
         shown: Shown,
+    },
+    /// The object as one of the writes made it, which the last one removed.
+    Marked { write: usize, shown: Shown },
+    /// Another answer, shown as a Table.
+    Table {
+        of: Box<Answer>,
+        table: Box<Table>,
+        now: Timestamp,
+    },
+    /// Another answer, with a warning of its own.
+    Warned {
+        of: Box<Answer>,
+        warning: &'static str,
+    },
+    /// Another answer, shown as the Scale of its object.
+    Scale {
+        of: Box<Answer>,
+        paths: Arc<ScalePaths>,
     },
     /// The last state of an object that one of the writes removed.
     Removed {
@@ -75,6 +95,23 @@ impl Commit {
         self.transaction.reads.clear();
     }
 
+    /// The same write, answered with a warning.
+    pub(crate) fn warned(self, warning: &'static str) -> Self {
+        let of = Box::new(self.answer);
+        let answer = Answer::Warned { of, warning };
+        Self { answer, ..self }
+    }
+
+    /// The same write, answered by a Table.
+    pub(crate) fn shown_as(self, table: Table, now: Timestamp) -> Self {
+        let answer = Answer::Table {
+            of: Box::new(self.answer),
+            table: Box::new(table),
+            now,
+        };
+        Self { answer, ..self }
+    }
+
     pub(crate) fn apply(&self, store: &mut Store, now: Timestamp) -> Result<Response, Stale> {
         let committed = store.commit(&self.transaction, now).map_err(|_| Stale)?;
         Ok(self.answer.complete(&committed))
@@ -90,6 +127,15 @@ impl Answer {
                 let stored = stored.as_ref().expect("the answer names a put");
                 shown.stored(*code, stored)
             }
+            Self::Marked { write, shown } => {
+                let (_, stored) = &committed.writes[*write];
+                let stored = stored.as_ref().expect("the answer names a put");
+                let (revision, _) = committed.writes.last().expect("there are writes");
+                shown.stored(200, &stored.restamped(*revision))
+            }
+            Self::Table { of, table, now } => table.answer(of.complete(committed), *now),
+            Self::Warned { of, warning } => of.complete(committed).warned(warning),
+            Self::Scale { of, paths } => paths.answer(of.complete(committed)),
             Self::Removed { write, last, shown } => {
                 let (revision, _) = committed.writes[*write];
                 shown.stored(200, &last.restamped(revision))

@@ -8,9 +8,9 @@ use sundown_store::{Revision, Transaction, Write};
 use crate::commit::{Answer, Commit, Shown};
 use crate::document::{Document, whole_seconds};
 use crate::failure::{Cause, Failure};
-use crate::route::Target;
+use crate::route::{Part, Target};
 use crate::{Cx, Request, Server, Verdict};
-use crate::{negotiate, options, render, strategy, validate};
+use crate::{builtin, custom, decode, negotiate, options, render, strategy, validate};
 
 /// What generated names end in: no vowels, so that no words come out.
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -28,26 +28,33 @@ pub(crate) fn create(
 ) -> Result<Verdict, Failure> {
     let ty = &target.ty;
     if ty.namespaced && target.namespace.is_none() {
-        return Err(Failure::method_not_allowed(ty, "create"));
+        return Err(Failure::no_such_method());
     }
-    negotiate::require_json(request)?;
     let form = negotiate::form(request)?;
     let dry_run = options::dry_run(request, "CreateOptions")?;
-    let mut object = Document::parse(ty, &request.body)?;
+    let sent = decode::body(ty, request)?;
+    let mut object = sent.document;
     if !object.metadata.resource_version.is_empty() {
         let message = "resourceVersion should not be set on objects to be created";
         return Err(Failure::unnamed(message));
     }
     place(target, &mut object)?;
-    let mut reads = surroundings(server, target, &object)?;
     name(server, target, &mut object, cx)?;
-    let mut warnings: Vec<String> = validate::dedup_owner_references(&mut object.metadata)
-        .into_iter()
-        .collect();
+    let mut reads = surroundings(server, target, &object)?;
+    let mut warnings = sent.warnings;
+    warnings.extend(validate::dedup_owner_references(
+        &mut object.metadata,
+        false,
+    ));
+    warnings.extend(builtin::create_warning(ty));
     complete(&mut object, cx);
-    strategy::prepare_create(ty, &mut object, cx.now);
+    builtin::default(ty, &mut object);
+    builtin::admit(server, ty, &mut object)?;
+    strategy::prepare_create(ty, &mut object);
+    builtin::prepare(server, ty, None, &mut object, cx.now);
     let mut errors = validate::metadata(ty, &object.metadata);
     errors.extend(strategy::validate(ty, &object));
+    errors.extend(custom::validate(ty, Part::Main, &object, None));
     let name = object.metadata.name.clone();
     if !errors.is_empty() {
         return Err(Failure::invalid(ty, &name, &errors));
@@ -60,6 +67,7 @@ pub(crate) fn create(
             Document::of(stored).is_deleting(),
         ));
     }
+    warnings.extend(builtin::name_warning(ty, &object));
     warnings.extend(validate::finalizer_warnings(ty, &object.metadata));
     let shown = Shown {
         ty: Arc::clone(ty),
@@ -72,6 +80,7 @@ pub(crate) fn create(
         ));
     }
     reads.push((key.clone(), None));
+    custom::keep(ty, &mut object);
     let writes = vec![Write::Put {
         key,
         body: object.encode(ty),
@@ -88,7 +97,11 @@ pub(crate) fn create(
 }
 
 fn place(target: &Target, object: &mut Document) -> Result<(), Failure> {
-    let namespace = target.namespace.as_deref().unwrap_or("");
+    let Some(namespace) = target.namespace.as_deref() else {
+        // Objects of the cluster have none, whatever was sent.
+        object.metadata.namespace.clear();
+        return Ok(());
+    };
     if object.metadata.namespace.is_empty() {
         namespace.clone_into(&mut object.metadata.namespace);
     }

@@ -18,7 +18,7 @@ use crate::options::DeleteOptions;
 use crate::registry::{DefaultPolicy, Rules, Type};
 use crate::route::Target;
 use crate::{Cx, Request, Server, Verdict};
-use crate::{negotiate, render, strategy};
+use crate::{builtin, negotiate, render, strategy};
 
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set \
                            propagationPolicy=Background to remove them or set \
@@ -35,6 +35,21 @@ pub(crate) struct Removal {
     is_gone: bool,
 }
 
+impl Removal {
+    /// The object stays, for now; `is_written` if it is not as it was.
+    fn stays(ty: &Type, key: &ObjectKey, object: Document, is_written: bool) -> Self {
+        let write = || Write::Put {
+            key: key.clone(),
+            body: object.encode(ty),
+        };
+        Self {
+            writes: is_written.then(write).into_iter().collect(),
+            object,
+            is_gone: false,
+        }
+    }
+}
+
 /// Decides on a DELETE of one object.
 pub(crate) fn delete(
     server: &Server,
@@ -45,7 +60,7 @@ pub(crate) fn delete(
     let ty = &target.ty;
     let name = target.name.as_deref().unwrap_or("");
     let form = negotiate::form(request)?;
-    let options = DeleteOptions::read(request, ty)?;
+    let options = DeleteOptions::read(request)?;
     let key = target.key(name);
     let stored = server
         .store()
@@ -97,11 +112,7 @@ fn answer(removal: &Removal, stored: &Arc<Stored>, shown: Shown, code: u16, name
     }
     if last_write > 0 {
         // Marked and removed at once: the marked state was the last one.
-        return Answer::Written {
-            write: 0,
-            code,
-            shown,
-        };
+        return Answer::Marked { write: 0, shown };
     }
     Answer::Removed {
         write: 0,
@@ -127,14 +138,15 @@ pub(crate) fn remove(
     if ty.rules == Rules::Namespace && strategy::has_spec_finalizers(&object) {
         return namespace(server, ty, key, object, options, now);
     }
+    if ty.rules == Rules::Definition && !object.is_deleting() {
+        strategy::terminate_definition(&mut object, now);
+        return Ok(Removal::stays(ty, key, object, true));
+    }
     let grace = deletion::grace(ty, &object, options, now);
     if grace == Grace::Pending {
-        return Ok(Removal {
-            writes: Vec::new(),
-            object,
-            is_gone: false,
-        });
+        return Ok(Removal::stays(ty, key, object, false));
     }
+    builtin::release(server, ty, &mut object);
     if server.config().garbage_collector
         && let Some(new) =
             deletion::gc_finalizers(ty.default_policy, &object.metadata.finalizers, options)
@@ -173,16 +185,7 @@ pub(crate) fn remove(
         && object.metadata.deletion_timestamp == old.metadata.deletion_timestamp
         && object.metadata.deletion_grace_period_seconds
             == old.metadata.deletion_grace_period_seconds;
-    let writes = if is_same {
-        Vec::new()
-    } else {
-        vec![put(&object)]
-    };
-    Ok(Removal {
-        writes,
-        object,
-        is_gone: false,
-    })
+    Ok(Removal::stays(ty, key, object, !is_same))
 }
 
 /// The first DELETE of a namespace marks it; later ones wait until its content is gone.
@@ -203,11 +206,7 @@ fn namespace(
         ));
     }
     if object.is_deleting() {
-        return Ok(Removal {
-            writes: Vec::new(),
-            object,
-            is_gone: false,
-        });
+        return Ok(Removal::stays(ty, key, object, false));
     }
     object.metadata.deletion_timestamp = Some(whole_seconds(now));
     if server.config().garbage_collector
@@ -218,15 +217,7 @@ fn namespace(
     object
         .section("status")
         .insert("phase".into(), json!("Terminating"));
-    let write = Write::Put {
-        key: key.clone(),
-        body: object.encode(ty),
-    };
-    Ok(Removal {
-        writes: vec![write],
-        object,
-        is_gone: false,
-    })
+    Ok(Removal::stays(ty, key, object, true))
 }
 
 fn check_preconditions(
@@ -236,6 +227,9 @@ fn check_preconditions(
     options: &DeleteOptions,
 ) -> Result<(), Failure> {
     let (uid, revision) = (stored.uid().as_str(), stored.revision().to_string());
+    if ty.rules == Rules::Namespace {
+        return check_namespace_preconditions(ty, name, [uid, &revision], options);
+    }
     if let Some(asked) = options.uid.as_deref().filter(|asked| *asked != uid) {
         let why = format!(
             "the UID in the precondition ({asked}) does not match the UID in record ({uid}). The \
@@ -253,6 +247,27 @@ fn check_preconditions(
              in record ({revision}). The object might have been modified"
         );
         return Err(Failure::precondition(ty, name, &why));
+    }
+    Ok(())
+}
+
+/// Namespaces have a storage of their own upstream, and so other words.
+fn check_namespace_preconditions(
+    ty: &Type,
+    name: &str,
+    [uid, revision]: [&str; 2],
+    options: &DeleteOptions,
+) -> Result<(), Failure> {
+    for (what, asked, own) in [
+        ("UID", &options.uid, uid),
+        ("ResourceVersion", &options.resource_version, revision),
+    ] {
+        if let Some(asked) = asked.as_deref().filter(|asked| *asked != own) {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {asked}, {what} in object meta: {own}"
+            );
+            return Err(Failure::conflict(ty, name, &why));
+        }
     }
     Ok(())
 }

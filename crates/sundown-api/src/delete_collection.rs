@@ -23,10 +23,10 @@ pub(crate) fn delete_collection(
 ) -> Result<Verdict, Failure> {
     let ty = &target.ty;
     if !ty.has_delete_collection || (ty.namespaced && target.namespace.is_none()) {
-        return Err(Failure::method_not_allowed(ty, "deletecollection"));
+        return Err(Failure::no_such_method());
     }
     let form = negotiate::form(request)?;
-    let mut options = DeleteOptions::read(request, ty)?;
+    let mut options = DeleteOptions::read(request)?;
     if request.body.is_empty() {
         // In the query of a collection it is the one of the list.
         options.resource_version = None;
@@ -42,10 +42,14 @@ pub(crate) fn delete_collection(
             transaction.writes.extend(removal.writes);
         }
     }
-    let items: Vec<Arc<Stored>> = page.items.into_iter().map(|(_, stored)| stored).collect();
+    let items: Vec<Arc<Stored>> = page
+        .items
+        .iter()
+        .map(|(_, stored)| Arc::clone(stored))
+        .collect();
     let meta = ListMeta {
         revision: server.revision(),
-        ..ListMeta::default()
+        ..page.meta
     };
     let shown = Shown {
         ty: Arc::clone(ty),

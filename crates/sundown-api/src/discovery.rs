@@ -1,16 +1,25 @@
 //! What the server says about itself: version, health, and what is served, in the legacy and in the
 //! aggregated form.
 
+mod storage_hash;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
 use crate::registry::{Registry, Rules, Type};
 use crate::render::response;
-use crate::{Request, Response, negotiate};
+use crate::reviews::{REVIEWS, Review, VERSION};
+use crate::{Request, Response, negotiate, tokens};
+
+use storage_hash::storage_hash;
 
 /// Must parse as a Kubernetes version: `kubectl version` fails on anything else.
 const GIT_VERSION: &str = "v1.37.0+sundown";
+
+/// The checks behind the health endpoints.
+const HEALTH_CHECKS: [&str; 2] = ["ping", "store"];
 
 /// The answer on paths that nothing is behind; plain text, as upstream's router gives it.
 pub(crate) fn page_not_found() -> Response {
@@ -26,9 +35,48 @@ pub(crate) fn version() -> Response {
     }))
 }
 
-/// `/healthz`, `/livez`, `/readyz`: whoever answers is alive.
-pub(crate) fn health() -> Response {
-    text(200, "ok")
+/// `/healthz`, `/livez`, `/readyz`, each whole or one check of it: whoever answers is alive, and the
+/// snapshot it answers from is the store.
+pub(crate) fn health(request: &Request) -> Response {
+    let mut parts = request.path.trim_matches('/').split('/');
+    let probe = parts.next().unwrap_or("");
+    match parts.next() {
+        Some(check) if HEALTH_CHECKS.contains(&check) => text(200, "ok"),
+        Some(_) => page_not_found(),
+        None if request.param("verbose").is_some() => {
+            let checks = HEALTH_CHECKS.map(|check| format!("[+]{check} ok\n"));
+            text(200, &format!("{}{probe} check passed\n", checks.concat()))
+        }
+        None => text(200, "ok"),
+    }
+}
+
+/// Adds what lets clients keep a document: 304 if they have this one already.
+pub(crate) fn cacheable(mut response: Response, request: &Request) -> Response {
+    let tag = format!("\"{:032X}\"", fingerprint(&response.body));
+    let known = request.if_none_match.as_deref().unwrap_or("");
+    if known
+        .split(',')
+        .any(|own| own.trim().trim_start_matches("W/") == tag)
+    {
+        response.code = 304;
+        response.body.clear();
+    }
+    response.headers.push(("etag", tag));
+    response.headers.push(("vary", "Accept".to_owned()));
+    response
+        .headers
+        .push(("cache-control", "public".to_owned()));
+    response
+}
+
+/// FNV-1a of 128 bits: documents are our own, so nobody gains from a collision.
+fn fingerprint(bytes: &[u8]) -> u128 {
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.iter().fold(BASIS, |hash, byte| {
+        (hash ^ u128::from(*byte)).wrapping_mul(PRIME)
+    })
 }
 
 /// `/api`.
@@ -43,7 +91,7 @@ pub(crate) fn core_versions(registry: &Registry, request: &Request) -> Response 
 /// `/apis`.
 pub(crate) fn groups(registry: &Registry, request: &Request) -> Response {
     aggregated(registry, request, false).unwrap_or_else(|| {
-        let groups = registry.groups();
+        let groups = groups_with_reviews(registry);
         let named = groups.iter().filter(|(group, _)| !group.is_empty());
         let groups: Vec<Value> = named
             .map(|(group, versions)| group_json(group, versions))
@@ -54,7 +102,7 @@ pub(crate) fn groups(registry: &Registry, request: &Request) -> Response {
 
 /// `/apis/GROUP`.
 pub(crate) fn group(registry: &Registry, group: &str) -> Response {
-    let groups = registry.groups();
+    let groups = groups_with_reviews(registry);
     let Some(versions) = groups.get(group).filter(|_| !group.is_empty()) else {
         return page_not_found();
     };
@@ -66,14 +114,42 @@ pub(crate) fn group(registry: &Registry, group: &str) -> Response {
 
 /// `/api/v1`, `/apis/GROUP/VERSION`.
 pub(crate) fn group_version(registry: &Registry, group: &str, version: &str) -> Response {
-    let Some(types) = registry.group_version(group, version) else {
+    let types = registry.group_version(group, version);
+    let mut resources: Vec<Value> = types
+        .into_iter()
+        .flat_map(|types| types.values())
+        .flat_map(|ty| legacy_resources(ty))
+        .collect();
+    resources.extend(reviews_of(group, version).map(|review| {
+        json!({
+            "name": review.plural, "singularName": review.singular, "kind": review.kind,
+            "namespaced": review.namespaced, "verbs": ["create"],
+        })
+    }));
+    if resources.is_empty() {
         return page_not_found();
-    };
+    }
     json_response(&json!({
         "kind": "APIResourceList", "apiVersion": "v1",
-        "groupVersion": group_version_text(group, version),
-        "resources": types.values().flat_map(|ty| legacy_resources(ty)).collect::<Vec<_>>(),
+        "groupVersion": group_version_text(group, version), "resources": resources,
     }))
+}
+
+/// The groups of the registry and those of the reviews, which are not stored.
+fn groups_with_reviews(registry: &Registry) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+    let mut groups = registry.groups();
+    for review in &REVIEWS {
+        let versions = groups.entry(review.group.into()).or_default();
+        if !versions.iter().any(|own| **own == *VERSION) {
+            versions.push(VERSION.into());
+        }
+    }
+    groups
+}
+
+fn reviews_of(group: &str, version: &str) -> impl Iterator<Item = &'static Review> {
+    let is_it = move |it: &&Review| it.group == group && version == VERSION;
+    REVIEWS.iter().filter(is_it)
 }
 
 fn legacy_resources(ty: &Type) -> Vec<Value> {
@@ -83,19 +159,28 @@ fn legacy_resources(ty: &Type) -> Vec<Value> {
         "kind": &*ty.kind, "verbs": ty.verbs(),
     });
     add_names(&mut main, ty);
+    if let Some(version) = &ty.storage_version {
+        let hash = storage_hash(ty.resource.group(), version, &ty.kind);
+        main["storageVersionHash"] = hash.into();
+    }
     let mut resources = vec![main];
-    for (part, verbs) in parts(ty) {
-        resources.push(json!({
-            "name": format!("{plural}/{part}"), "singularName": "", "namespaced": ty.namespaced,
-            "kind": &*ty.kind, "verbs": verbs,
-        }));
+    for part in parts(ty) {
+        let mut resource = json!({
+            "name": format!("{plural}/{}", part.name), "singularName": "",
+            "namespaced": ty.namespaced, "kind": part.kind, "verbs": part.verbs,
+        });
+        if let Some((group, version)) = part.other {
+            resource["group"] = group.into();
+            resource["version"] = version.into();
+        }
+        resources.push(resource);
     }
     resources
 }
 
 fn aggregated(registry: &Registry, request: &Request, is_core: bool) -> Option<Response> {
     let content_type = negotiate::aggregated_discovery(request)?;
-    let groups = registry.groups();
+    let groups = groups_with_reviews(registry);
     let asked = groups
         .iter()
         .filter(|(group, _)| group.is_empty() == is_core);
@@ -111,10 +196,11 @@ fn aggregated(registry: &Registry, request: &Request, is_core: bool) -> Option<R
         "kind": "APIGroupDiscoveryList", "apiVersion": format!("apidiscovery.k8s.io/{version}"),
         "metadata": {}, "items": items,
     });
-    Some(Response {
+    let answer = Response {
         content_type,
         ..json_response(&body)
-    })
+    };
+    Some(cacheable(answer, request))
 }
 
 fn aggregated_group(registry: &Registry, group: &str, versions: &[Arc<str>]) -> Value {
@@ -122,10 +208,11 @@ fn aggregated_group(registry: &Registry, group: &str, versions: &[Arc<str>]) -> 
         .iter()
         .map(|version| {
             let types = registry.group_version(group, version).into_iter();
-            let resources = types.flat_map(|types| types.values());
+            let stored = types.flat_map(|types| types.values());
+            let mut resources: Vec<Value> = stored.map(|ty| aggregated_resource(ty)).collect();
+            resources.extend(reviews_of(group, version).map(aggregated_review));
             json!({
-                "version": &**version, "freshness": "Current",
-                "resources": resources.map(|ty| aggregated_resource(ty)).collect::<Vec<_>>(),
+                "version": &**version, "freshness": "Current", "resources": resources,
             })
         })
         .collect();
@@ -148,12 +235,35 @@ fn aggregated_resource(ty: &Type) -> Value {
     add_names(&mut resource, ty);
     let subresources: Vec<Value> = parts(ty)
         .into_iter()
-        .map(|(part, verbs)| json!({ "subresource": part, "responseKind": kind, "verbs": verbs }))
+        .map(|part| {
+            // Upstream leaves it out for built-in kinds.
+            let own = if ty.is_custom() {
+                (ty.resource.group(), &*ty.version)
+            } else {
+                ("", "")
+            };
+            let (group, version) = part.other.unwrap_or(own);
+            let kind = json!({ "group": group, "version": version, "kind": part.kind });
+            json!({ "subresource": part.name, "responseKind": kind, "verbs": part.verbs })
+        })
         .collect();
     if !subresources.is_empty() {
         resource["subresources"] = subresources.into();
     }
     resource
+}
+
+fn aggregated_review(review: &Review) -> Value {
+    let scope = if review.namespaced {
+        "Namespaced"
+    } else {
+        "Cluster"
+    };
+    json!({
+        "resource": review.plural, "scope": scope, "singularResource": review.singular,
+        "responseKind": { "group": review.group, "version": VERSION, "kind": review.kind },
+        "verbs": ["create"],
+    })
 }
 
 fn add_names(resource: &mut Value, ty: &Type) {
@@ -166,13 +276,56 @@ fn add_names(resource: &mut Value, ty: &Type) {
     }
 }
 
-fn parts(ty: &Type) -> Vec<(&'static str, &'static [&'static str])> {
-    let status = ty
-        .has_status
-        .then_some(("status", &["get", "patch", "update"][..]));
-    let is_namespace = ty.rules == Rules::Namespace;
-    let finalize = is_namespace.then_some(("finalize", &["patch", "update"][..]));
-    finalize.into_iter().chain(status).collect()
+const PART_VERBS: &[&str] = &["get", "patch", "update"];
+
+/// A part of an object that has a path of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PartFact {
+    pub(crate) name: &'static str,
+    pub(crate) kind: String,
+    /// Group and version of the kind, if they are not those of the object.
+    pub(crate) other: Option<(&'static str, &'static str)>,
+    pub(crate) verbs: &'static [&'static str],
+}
+
+/// The parts of a type, in upstream's order.
+pub(crate) fn parts(ty: &Type) -> Vec<PartFact> {
+    let own = |name, verbs| PartFact {
+        name,
+        kind: ty.kind.to_string(),
+        other: None,
+        verbs,
+    };
+    let other = |name, group, kind: &str, verbs| PartFact {
+        name,
+        kind: kind.to_owned(),
+        other: Some((group, VERSION)),
+        verbs,
+    };
+    let mut parts = Vec::new();
+    if ty.has_status {
+        parts.push(own("status", PART_VERBS));
+    }
+    if ty.scale.is_some() {
+        parts.push(other("scale", "autoscaling", "Scale", PART_VERBS));
+    }
+    if ty.rules == Rules::Namespace {
+        parts.push(own("finalize", &["update"]));
+    }
+    if ty.rules == Rules::Pod {
+        parts.push(PartFact {
+            kind: "Binding".to_owned(),
+            ..own("binding", &["create"])
+        });
+        parts.push(other("eviction", "policy", "Eviction", &["create"]));
+    }
+    if tokens::has_them(ty) {
+        parts.push(other("token", tokens::GROUP, tokens::KIND, &["create"]));
+    }
+    if !ty.is_custom() {
+        parts.sort_by_key(|part| part.name);
+    }
+    parts
 }
 
 fn scope(ty: &Type) -> &'static str {

@@ -2,6 +2,9 @@
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const LETTER_LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+const VARIABLE: &str = "a valid environment variable name must consist only of printable ASCII characters other than '='";
 const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
@@ -13,7 +16,67 @@ pub(crate) fn subdomain(text: &str) -> Vec<String> {
 
 /// What is wrong with a DNS label.
 pub(crate) fn label(text: &str) -> Vec<String> {
+    if text.contains('.') {
+        return vec!["must not contain dots".into()];
+    }
     checked(text, 63, is_label(text), LABEL)
+}
+
+/// What is wrong with a DNS label that begins with a letter.
+pub(crate) fn letter_label(text: &str) -> Vec<String> {
+    let fits = is_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase());
+    checked(text, 63, fits, LETTER_LABEL)
+}
+
+/// What is wrong with the name of a port.
+pub(crate) fn port_name(text: &str) -> Vec<String> {
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let rules = [
+        (text.len() > 15, "must be no more than 15 characters"),
+        (
+            text.is_empty() || !text.chars().all(fits),
+            "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)",
+        ),
+        (
+            !text.contains(|c: char| c.is_ascii_lowercase()),
+            "must contain at least one letter (a-z)",
+        ),
+        (text.contains("--"), "must not contain consecutive hyphens"),
+        (
+            text.starts_with('-') || text.ends_with('-'),
+            "must not begin or end with a hyphen",
+        ),
+    ];
+    let broken = rules.into_iter().filter(|(is_broken, _)| *is_broken);
+    broken.map(|(_, why)| why.to_owned()).collect()
+}
+
+/// What is wrong with the name of an environment variable.
+pub(crate) fn variable(text: &str) -> Vec<String> {
+    let fits = |c: char| (c == ' ' || c.is_ascii_graphic()) && c != '=';
+    if text.chars().all(fits) {
+        Vec::new()
+    } else {
+        vec![VARIABLE.to_owned()]
+    }
+}
+
+/// What is wrong with the key of a config map or secret.
+pub(crate) fn config_key(text: &str) -> Vec<String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let mut wrong = checked(
+        text,
+        253,
+        !text.is_empty() && text.chars().all(fits),
+        CONFIG_KEY,
+    );
+    match text {
+        "." => wrong.push("must not be '.'".into()),
+        ".." => wrong.push("must not be '..'".into()),
+        _ if text.starts_with("..") => wrong.push("must not start with '..'".into()),
+        _ => {}
+    }
+    wrong
 }
 
 /// What is wrong with a qualified name: an optional subdomain, a slash, a name.

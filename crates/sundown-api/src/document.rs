@@ -11,12 +11,20 @@ use serde_json::{Map, Value};
 use sundown_model::Uid;
 use sundown_store::{Body, Parts, Stored};
 
+use crate::facts::facts;
 use crate::failure::Failure;
+use crate::go_json;
 use crate::registry::Type;
 
 /// Objects nested deeper are refused: the parser stops at 128, and what is stored must always be
 /// readable again, also inside a watch event or a list.
 pub(crate) const DEPTH_MAX: usize = 100;
+
+/// So much of a body that is no object is repeated to its sender.
+const SUMMARY_BYTES_MAX: usize = 30;
+
+/// How Go prints the type that kind and version are looked for in.
+const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// An object. Its apiVersion and kind are those of the type it is served as.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -80,11 +88,18 @@ impl Document {
         Self::read(value).expect("stored metadata was written from these types")
     }
 
+    /// A stored object that was changed on the way.
+    pub(crate) fn of_value(value: Value) -> Self {
+        Self::read(value).expect("stored metadata was written from these types")
+    }
+
     /// Reads an object that a client sent or a patch made.
     ///
     /// Errors: another kind or version than the type's, or metadata of wrong types.
     pub(crate) fn decode(ty: &Type, value: Value) -> Result<Self, Failure> {
-        check_type(ty, &value)?;
+        if let Value::Object(map) = &value {
+            Self::check_type(ty, map)?;
+        }
         if depth(&value) > DEPTH_MAX {
             return Err(Failure::bad_request("exceeded max depth"));
         }
@@ -93,11 +108,51 @@ impl Document {
 
     /// Reads an object from a request body.
     pub(crate) fn parse(ty: &Type, body: &[u8]) -> Result<Self, Failure> {
-        let value = serde_json::from_slice(body).map_err(|error| {
-            let why = format!("couldn't get version/kind; json parse error: {error}");
-            unrecognized(ty, &why, body)
-        })?;
-        Self::decode(ty, value)
+        let value = serde_json::from_slice::<Value>(body);
+        let why = match &value {
+            Err(_) => go_json::syntax_error(body),
+            Ok(Value::Object(_)) => return Self::decode(ty, value.unwrap_or_default()),
+            Ok(other) => format!(
+                "json: cannot unmarshal {} into Go value of type {TYPE_META}",
+                go_json::name_of(other)
+            ),
+        };
+        let why = format!("couldn't get version/kind; json parse error: {why}");
+        Err(unrecognized(ty, &why, body))
+    }
+
+    /// Refuses an object that says it is of another type.
+    pub(crate) fn check_type(ty: &Type, value: &Map<String, Value>) -> Result<(), Failure> {
+        let text = |member: &str| value.get(member).and_then(Value::as_str).unwrap_or("");
+        let (api_version, kind) = (text("apiVersion"), text("kind"));
+        // Upstream's decoder fills in the type of built-in kinds, and of nothing else.
+        if kind.is_empty() && ty.is_custom() {
+            let raw = Value::Object(value.clone()).to_string();
+            let why = format!("Object 'Kind' is missing in '{raw}'");
+            return Err(unrecognized(ty, &why, raw.as_bytes()));
+        }
+        let expected = ty.api_version();
+        if api_version != expected && (ty.is_custom() || !api_version.is_empty()) {
+            if !ty.is_custom() {
+                return Err(another_type(ty, api_version, kind));
+            }
+            return Err(Failure::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version \
+                 ({expected})"
+            )));
+        }
+        if kind != &*ty.kind && !kind.is_empty() && !ty.is_custom() {
+            return Err(another_type(ty, &expected, kind));
+        }
+        if kind != &*ty.kind && !kind.is_empty() {
+            let version = &ty.version;
+            return Err(Failure::bad_request(format!(
+                "{kind} in version \"{version}\" cannot be handled as a {}: the kind in the data does \
+                 not match the expected kind",
+                ty.kind
+            )));
+        }
+        Ok(())
     }
 
     fn read(value: Value) -> serde_json::Result<Self> {
@@ -117,7 +172,10 @@ impl Document {
 
     /// The object as JSON, resourceVersion included where there is one.
     pub(crate) fn to_value(&self, ty: &Type) -> Value {
-        let mut value = self.rest.clone();
+        let mut value = match &ty.view {
+            Some(view) => view.served(ty, self.rest.clone()),
+            None => self.rest.clone(),
+        };
         let mut metadata = serde_json::to_value(&self.metadata).expect("metadata is plain data");
         if !self.metadata.resource_version.is_empty() {
             metadata["resourceVersion"] = self.metadata.resource_version.as_str().into();
@@ -130,8 +188,12 @@ impl Document {
 
     /// The form that the store stamps and keeps.
     pub(crate) fn encode(&self, ty: &Type) -> Body {
+        let api_version = match &ty.view {
+            Some(view) => view.api_version(),
+            None => ty.api_version(),
+        };
         let parts = Parts {
-            api_version: &ty.api_version(),
+            api_version: &api_version,
             kind: &ty.kind,
             uid: &Uid::from(self.metadata.uid.as_str()),
             labels: &self.metadata.labels,
@@ -177,6 +239,34 @@ impl Document {
     }
 }
 
+/// A built-in kind was expected, and this one sent.
+fn another_type(ty: &Type, api_version: &str, kind: &str) -> Failure {
+    let version = api_version.rsplit('/').next().unwrap_or("");
+    Failure::bad_request(format!(
+        "{kind} in version {version:?} cannot be handled as a {}: {}",
+        ty.kind,
+        unconverted(ty, api_version, kind)
+    ))
+}
+
+/// Why Go's decoder makes no object of a built-in kind out of another type: it tries to convert what
+/// it knows.
+pub(crate) fn unconverted(ty: &Type, api_version: &str, kind: &str) -> String {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    if facts().kind(group, version, kind).is_none() {
+        return format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \
+             \"pkg/runtime/scheme.go:111\""
+        );
+    }
+    let own = ty.resource.group().split('.').next().unwrap_or("");
+    let own = if own.is_empty() { "core" } else { own };
+    format!(
+        "converting ({version}.{kind}) to ({own}.{}): unknown conversion",
+        ty.kind
+    )
+}
+
 /// How deep a value is nested; plain values have depth 1.
 ///
 /// Assumes: the value was parsed, or built from parsed values within `DEPTH_MAX`.
@@ -194,35 +284,20 @@ pub(crate) fn whole_seconds(at: Timestamp) -> Timestamp {
     Timestamp::from_second(at.as_second()).expect("the seconds of a timestamp are in range")
 }
 
-fn check_type(ty: &Type, value: &Value) -> Result<(), Failure> {
-    let text = |member: &str| value.get(member).and_then(Value::as_str).unwrap_or("");
-    let (api_version, kind) = (text("apiVersion"), text("kind"));
-    // Upstream's decoder fills in the type of built-in kinds, and of nothing else.
-    if kind.is_empty() && ty.is_custom() {
-        let raw = value.to_string();
-        let why = format!("Object 'Kind' is missing in '{raw}'");
-        return Err(unrecognized(ty, &why, raw.as_bytes()));
-    }
-    let expected = ty.api_version();
-    if api_version != expected && (ty.is_custom() || !api_version.is_empty()) {
-        return Err(Failure::bad_request(format!(
-            "the API version in the data ({api_version}) does not match the expected API version \
-             ({expected})"
-        )));
-    }
-    if kind != &*ty.kind && !kind.is_empty() {
-        let version = &ty.version;
-        return Err(Failure::bad_request(format!(
-            "{kind} in version \"{version}\" cannot be handled as a {}: the kind in the data does \
-             not match the expected kind",
-            ty.kind
-        )));
-    }
-    Ok(())
-}
-
 fn unrecognized(ty: &Type, why: &str, body: &[u8]) -> Failure {
-    let shown = String::from_utf8_lossy(&body[..body.len().min(1024)]);
+    let (start, dots) = match body.get(..SUMMARY_BYTES_MAX) {
+        Some(start) if body.len() > SUMMARY_BYTES_MAX => (start, " ..."),
+        _ => (body, ""),
+    };
+    // Upstream shows what begins as an object, and anything else as hexadecimal digits.
+    let shown = match start.first() {
+        None => "<empty>".into(),
+        Some(b'{') => String::from_utf8_lossy(start).into_owned(),
+        Some(_) => start
+            .iter()
+            .fold(String::new(), |hex, byte| format!("{hex}{byte:02x}")),
+    };
+    let shown = format!("{shown}{dots}");
     Failure::bad_request(format!(
         "the object provided is unrecognized (must be of type {}): {why} ({shown})",
         ty.kind

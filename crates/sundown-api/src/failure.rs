@@ -5,10 +5,10 @@ use serde::Serialize;
 use serde_json::json;
 use sundown_store::Revision;
 
-use crate::Response;
 use crate::field::FieldError;
 use crate::registry::Type;
 use crate::render::JSON;
+use crate::{Request, Response};
 
 /// A refusal. Boxed: the good path should not carry its size.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,7 @@ pub(crate) enum Reason {
     NotFound,
     RequestEntityTooLarge,
     Timeout,
+    TooManyRequests,
     UnsupportedMediaType,
     /// Code 500 without a reason, as upstream answers a few malformed requests.
     Unnamed,
@@ -78,6 +79,7 @@ impl Reason {
             Self::RequestEntityTooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
+            Self::TooManyRequests => 429,
             Self::Unnamed => 500,
             Self::Timeout => 504,
         }
@@ -101,6 +103,28 @@ impl Failure {
     pub(crate) fn not_found(ty: &Type, name: &str) -> Self {
         let message = format!("{} \"{name}\" not found", ty.resource);
         Self::new(Reason::NotFound, message, Some(Details::of(ty, name)))
+    }
+
+    /// A missing object of the core group, known by its resource only.
+    pub(crate) fn not_found_as(plural: &str, name: &str) -> Self {
+        let message = format!("{plural} \"{name}\" not found");
+        let details = Details {
+            name: name.into(),
+            kind: plural.into(),
+            ..Details::default()
+        };
+        Self::new(Reason::NotFound, message, Some(details))
+    }
+
+    /// A conflict about an object of the core group, known by its resource only.
+    pub(crate) fn conflict_as(plural: &str, name: &str, why: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {plural} \"{name}\": {why}");
+        let details = Details {
+            name: name.into(),
+            kind: plural.into(),
+            ..Details::default()
+        };
+        Self::new(Reason::Conflict, message, Some(details))
     }
 
     pub(crate) fn namespace_not_found(name: &str) -> Self {
@@ -179,7 +203,7 @@ impl Failure {
 
     /// The object does not pass validation. Assumes: `errors` is not empty.
     pub(crate) fn invalid(ty: &Type, name: &str, errors: &[FieldError]) -> Self {
-        Self::invalid_as(&ty.kind, ty.resource.group(), name, errors)
+        Self::invalid_as(&ty.kind, ty.storage().group(), name, errors)
     }
 
     /// The options of the request do not pass validation.
@@ -187,7 +211,7 @@ impl Failure {
         Self::invalid_as(kind, "meta.k8s.io", "", errors)
     }
 
-    fn invalid_as(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
         let dot = if group.is_empty() { "" } else { "." };
         let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
         let text = match texts.as_slice() {
@@ -211,6 +235,19 @@ impl Failure {
         Self::new(Reason::Invalid, message, Some(Details::default()))
     }
 
+    /// A media type that upstream's router knows nothing of.
+    pub(crate) fn unknown_media() -> Self {
+        let message = "415: Unsupported Media Type";
+        let details = Some(Details::default());
+        Self::new(Reason::UnsupportedMediaType, message, details)
+    }
+
+    /// A path of a group and version that are served, but without such a resource.
+    pub(crate) fn no_such_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        Self::new(Reason::NotFound, message, Some(Details::default()))
+    }
+
     pub(crate) fn unsupported_media(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
@@ -219,8 +256,20 @@ impl Failure {
         Self::new(Reason::UnsupportedMediaType, message, None)
     }
 
-    pub(crate) fn not_acceptable() -> Self {
-        let message = format!("only the following media types are accepted: {JSON}");
+    /// An Accept that names nothing that we have; upstream's router says what there is.
+    pub(crate) fn not_acceptable(request: &Request) -> Self {
+        let forms = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        let streams = ", application/json;stream=watch, \
+                       application/vnd.kubernetes.protobuf;stream=watch";
+        let is_watch = request.param("watch").is_some();
+        let streams = if is_watch { streams } else { "" };
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {forms}{streams}");
+        Self::new(Reason::NotAcceptable, message, Some(Details::default()))
+    }
+
+    /// A form that others of its kind have, and this one not.
+    pub(crate) fn not_acceptable_here(forms: &str) -> Self {
+        let message = format!("only the following media types are accepted: {forms}");
         Self::new(Reason::NotAcceptable, message, None)
     }
 
@@ -229,10 +278,28 @@ impl Failure {
         Self::new(Reason::RequestEntityTooLarge, message, None)
     }
 
-    pub(crate) fn method_not_allowed(ty: &Type, verb: &str) -> Self {
+    /// Not now: the client may try again, after so many seconds if there are any.
+    pub(crate) fn too_many(message: &str, retry_after_seconds: u32, cause: Cause) -> Self {
+        let details = Details {
+            causes: vec![cause],
+            retry_after_seconds: (retry_after_seconds > 0).then_some(retry_after_seconds),
+            ..Details::default()
+        };
+        Self::new(Reason::TooManyRequests, message, Some(details))
+    }
+
+    /// A method that a path does not take, in the words of upstream's router.
+    pub(crate) fn no_such_method() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        let details = Some(Details::default());
+        Self::new(Reason::MethodNotAllowed, message, details)
+    }
+
+    /// Something that upstream does with this resource, and this server not yet.
+    pub(crate) fn not_supported(ty: &Type, action: &str) -> Self {
         let message = format!(
-            "{verb} is not supported on resources of kind \"{}\"",
-            ty.resource
+            "{action} is not supported on resources of kind {:?}",
+            ty.resource.plural()
         );
         Self::new(Reason::MethodNotAllowed, message, Some(Details::of(ty, "")))
     }

@@ -23,6 +23,11 @@ impl FieldError {
         }
     }
 
+    /// An error that others put into words.
+    pub(crate) fn raw(reason: &'static str, field: String, text: String) -> Self {
+        Self::new(reason, field, text)
+    }
+
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
         let text = if why.is_empty() {
             "Required value".into()
@@ -37,14 +42,25 @@ impl FieldError {
         Self::new("FieldValueInvalid", field, text)
     }
 
+    /// A value that is shown in this very form.
+    pub(crate) fn invalid_as(field: impl Into<String>, shown: &str, why: &str) -> Self {
+        let text = format!("Invalid value: {shown}: {why}");
+        Self::new("FieldValueInvalid", field, text)
+    }
+
     pub(crate) fn forbidden(field: impl Into<String>, why: &str) -> Self {
         Self::new("FieldValueForbidden", field, format!("Forbidden: {why}"))
     }
 
-    pub(crate) fn unsupported(field: impl Into<String>, value: &str, supported: &[&str]) -> Self {
+    pub(crate) fn unsupported(
+        field: impl Into<String>,
+        value: impl Into<Value>,
+        supported: &[&str],
+    ) -> Self {
         let supported: Vec<String> = supported.iter().map(|value| format!("{value:?}")).collect();
         let text = format!(
-            "Unsupported value: {value:?}: supported values: {}",
+            "Unsupported value: {}: supported values: {}",
+            value.into(),
             supported.join(", ")
         );
         Self::new("FieldValueNotSupported", field, text)

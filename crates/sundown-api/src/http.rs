@@ -90,7 +90,29 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
+impl Response {
+    /// The same answer with one more warning, before all others.
+    pub(crate) fn warned(mut self, warning: &str) -> Self {
+        self.warnings.insert(0, warning.to_owned());
+        self
+    }
+}
+
 impl Request {
+    /// Whether this asks for a token of a service account: the answer carries claims to be signed.
+    ///
+    /// Exactly that path: whoever signed the answers of a resource that is merely called `token`
+    /// would sign whatever its objects say.
+    pub fn is_for_token(&self) -> bool {
+        self.method == Method::Post && crate::tokens::find(&self.path).is_some()
+    }
+
+    /// Whether this asks whose a token is: only the holder of the keys can complete the answer.
+    pub fn is_token_review(&self) -> bool {
+        let review = crate::reviews::find(&self.path);
+        self.method == Method::Post && review.is_some_and(|(it, _)| it.kind == "TokenReview")
+    }
+
     /// The first query parameter of this name.
     pub fn param(&self, name: &str) -> Option<&str> {
         self.query

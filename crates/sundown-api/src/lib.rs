@@ -4,33 +4,51 @@
 //! shell, the in-process client and the simulator run the same code.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod builtin;
 mod commit;
 mod create;
+mod custom;
+mod decode;
 mod delete;
 mod delete_collection;
 mod deletion;
 mod discovery;
 mod dns;
 mod document;
+mod encoding;
+mod facts;
 mod failure;
 mod field;
+mod fields;
+mod go_json;
 mod http;
 mod list;
 mod negotiate;
 mod openapi;
 mod options;
 mod patch;
+mod protobuf;
+mod quantity;
 mod registry;
 mod render;
+mod reviews;
 mod route;
+mod scale;
 mod selector;
 mod server;
 mod strategy;
+mod table;
+mod tokens;
 mod update;
 mod validate;
+mod view;
 mod watch;
+mod yaml;
 
 pub use commit::{Commit, Stale};
+pub use encoding::Encoding;
 pub use http::{Method, Request, Response, User};
+pub use reviews::user_info;
 pub use server::{Called, Config, Cx, Server, Verdict};
+pub use tokens::ISSUER;
 pub use watch::{Polled, Watch};

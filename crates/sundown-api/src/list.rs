@@ -5,9 +5,10 @@
 
 use std::sync::Arc;
 
-use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, URL_SAFE_NO_PAD};
+use base64::{DecodeError, Engine, alphabet};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sundown_model::{Namespace, ObjectKey};
 use sundown_store::{Revision, Stored};
 
@@ -18,7 +19,9 @@ use crate::render::{self, ListMeta};
 use crate::route::Target;
 use crate::selector::Selector;
 use crate::{Request, Response, Server};
-use crate::{negotiate, options};
+use crate::{go_json, negotiate, options};
+
+const TOKEN_VERSION: &str = "meta.k8s.io/v1";
 
 /// What a list asks for.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +41,8 @@ pub(crate) struct Page {
 }
 
 /// A continue token, in upstream's layout.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 struct Token {
     v: String,
     /// -1: at the newest revision, whatever the pages before were.
@@ -53,7 +57,7 @@ pub(crate) fn get(
     request: &Request,
 ) -> Result<Response, Failure> {
     let form = negotiate::form(request)?;
-    check_reached(server, read_revision(request)?)?;
+    check_reached(server, read_revision(request).map_err(Failure::unnamed)?)?;
     let name = target.name.as_deref().unwrap_or("");
     let stored = server.store().get(&target.key(name));
     let stored = stored.ok_or_else(|| Failure::not_found(&target.ty, name))?;
@@ -86,13 +90,20 @@ impl ListOptions {
         if !errors.is_empty() {
             return Err(Failure::invalid_options("ListOptions", &errors));
         }
+        let token = text("continue").map(Token::read).transpose()?;
+        let revision = read_revision(request)
+            .map_err(|why| Failure::bad_request(format!("invalid resource version: {why}")))?;
+        if token.is_some() && revision.is_some() {
+            let why = "specifying resource version is not allowed when using continue";
+            return Err(Failure::bad_request(why));
+        }
         let limit =
             options::number(request, "limit")?.and_then(|limit| usize::try_from(limit).ok());
         Ok(Self {
             selector: Selector::read(request, ty)?,
             limit: limit.filter(|limit| *limit > 0),
-            token: text("continue").map(Token::read).transpose()?,
-            revision: read_revision(request)?,
+            token,
+            revision,
             is_exact: text("resourceVersionMatch") == Some("Exact"),
         })
     }
@@ -128,7 +139,7 @@ impl ListOptions {
         target: &Target,
         at: Revision,
     ) -> Result<Vec<(ObjectKey, Arc<Stored>)>, Failure> {
-        let (store, resource) = (server.store(), &target.ty.resource);
+        let (store, resource) = (server.store(), target.ty.storage());
         let matches = |key: &ObjectKey, stored: &Stored| {
             let is_after = self.token.as_ref().is_none_or(|token| token.is_before(key));
             is_after && self.selector.matches(key, stored)
@@ -176,7 +187,7 @@ impl ListOptions {
 impl Token {
     fn new(rv: i64, start: String) -> Self {
         Self {
-            v: "meta.k8s.io/v1".into(),
+            v: TOKEN_VERSION.into(),
             rv,
             start,
         }
@@ -189,12 +200,46 @@ impl Token {
     }
 
     fn read(text: &str) -> Result<Self, Failure> {
-        let bytes = URL_SAFE_NO_PAD.decode(text.trim_end_matches('=')).ok();
-        let token = bytes.and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok());
-        let token = token.filter(|token| token.v == "meta.k8s.io/v1");
-        token.ok_or_else(|| {
-            Failure::bad_request("continue key is not valid: incorrect encoded start key")
+        Self::decode(text).map_err(|why| {
+            let text = format!("invalid continue token: continue key is not valid: {why}");
+            Failure::bad_request(text)
         })
+    }
+
+    fn decode(text: &str) -> Result<Self, String> {
+        // As Go's: what is left of the last character does not matter.
+        let lenient = NO_PAD.with_decode_allow_trailing_bits(true);
+        let engine = GeneralPurpose::new(&alphabet::URL_SAFE, lenient);
+        let bytes = engine.decode(text.trim_end_matches('='));
+        let bytes = bytes.map_err(|error| match error {
+            DecodeError::InvalidByte(at, _) => format!("illegal base64 data at input byte {at}"),
+            DecodeError::InvalidLastSymbol { .. }
+            | DecodeError::InvalidLength(_)
+            | DecodeError::InvalidPadding => {
+                format!("illegal base64 data at input byte {}", text.len())
+            }
+        })?;
+        let value: Value =
+            serde_json::from_slice(&bytes).map_err(|_| go_json::syntax_error(&bytes))?;
+        if !value.is_object() {
+            let found = go_json::name_of(&value);
+            return Err(format!(
+                "json: cannot unmarshal {found} into Go value of type storage.continueToken"
+            ));
+        }
+        let token: Self = serde_json::from_value(value).map_err(|error| error.to_string())?;
+        match &token {
+            Self { v, .. } if v != TOKEN_VERSION => Err(format!(
+                "server does not recognize this encoded version {v}"
+            )),
+            Self { rv: 0, .. } => Err(format!(
+                "incorrect encoded start resourceVersion (version {TOKEN_VERSION})"
+            )),
+            Self { start, .. } if start.is_empty() => {
+                Err(format!("encoded start key empty (version {TOKEN_VERSION})"))
+            }
+            _ => Ok(token),
+        }
     }
 
     fn write(&self) -> String {
@@ -203,15 +248,16 @@ impl Token {
 }
 
 /// The resourceVersion of a read; None if it asks for nothing.
-pub(crate) fn read_revision(request: &Request) -> Result<Option<Revision>, Failure> {
+///
+/// Errors: the words that upstream has for one that is no number.
+pub(crate) fn read_revision(request: &Request) -> Result<Option<Revision>, String> {
     let text = request.param("resourceVersion").unwrap_or("");
     if text.is_empty() || text == "0" {
         return Ok(None);
     }
     let unreadable = || {
-        let why = "strconv.ParseUint: parsing: invalid syntax";
-        let error = FieldError::invalid("resourceVersion", text, why);
-        Failure::invalid_options("ListOptions", &[error])
+        let why = format!("strconv.ParseUint: parsing {text:?}: invalid syntax");
+        FieldError::invalid("resourceVersion", text, &why).to_string()
     };
     Revision::parse(text).map(Some).ok_or_else(unreadable)
 }
@@ -227,14 +273,13 @@ fn match_errors(request: &Request) -> Vec<FieldError> {
     let text = |name| request.param(name).unwrap_or("");
     let mut errors = Vec::new();
     let mut forbid = |field: &str, why: &str| errors.push(FieldError::forbidden(field, why));
-    if request.param("sendInitialEvents").is_some() {
-        forbid(
-            "sendInitialEvents",
-            "sendInitialEvents is forbidden for list",
-        );
-    }
     let (asked, revision) = (text("resourceVersionMatch"), text("resourceVersion"));
+    let is_streamed = request.param("sendInitialEvents").is_some();
+    let only_lists = "sendInitialEvents is forbidden for list";
     if asked.is_empty() {
+        if is_streamed {
+            forbid("sendInitialEvents", only_lists);
+        }
         return errors;
     }
     let field = "resourceVersionMatch";
@@ -245,7 +290,10 @@ fn match_errors(request: &Request) -> Vec<FieldError> {
         );
     }
     if !text("continue").is_empty() {
-        forbid(field, "resourceVersionMatch is forbidden with continue");
+        forbid(
+            field,
+            "resourceVersionMatch is forbidden when continue is provided",
+        );
     }
     if asked == "Exact" && revision == "0" {
         forbid(
@@ -257,8 +305,11 @@ fn match_errors(request: &Request) -> Vec<FieldError> {
         errors.push(FieldError::unsupported(
             field,
             asked,
-            &["Exact", "NotOlderThan"],
+            &["Exact", "NotOlderThan", ""],
         ));
+    }
+    if is_streamed {
+        errors.push(FieldError::forbidden("sendInitialEvents", only_lists));
     }
     errors
 }

@@ -1,25 +1,60 @@
 //! Which form a client gets and which bodies are read: Accept and Content-Type.
 
-use crate::Request;
 use crate::failure::Failure;
 use crate::render::{Form, JSON};
+use crate::{Encoding, Request, protobuf, yaml};
 
 /// Upstream's limit of request bodies.
 pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
-/// The form of objects in the answer: the first clause of Accept that we can serve.
+/// What a clause of Accept comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    As(Form),
+    Table,
+}
+
+/// The form of objects in the answer: the first clause of Accept that we can serve. A Table is made
+/// from full objects.
 pub(crate) fn form(request: &Request) -> Result<Form, Failure> {
-    let Some(accept) = request
-        .accept
-        .as_deref()
-        .filter(|accept| !accept.trim().is_empty())
-    else {
-        return Ok(Form::Full);
-    };
-    accept
-        .split(',')
-        .find_map(clause_form)
-        .ok_or_else(Failure::not_acceptable)
+    Ok(match shape(request)? {
+        Shape::As(form) => form,
+        Shape::Table => Form::Full,
+    })
+}
+
+/// Whether the first clause of Accept that we can serve asks for a Table.
+pub(crate) fn wants_table(request: &Request) -> bool {
+    shape(request) == Ok(Shape::Table)
+}
+
+fn shape(request: &Request) -> Result<Shape, Failure> {
+    let accept = request.accept.as_deref().unwrap_or("");
+    if accept.trim().is_empty() {
+        return Ok(Shape::As(Form::Full));
+    }
+    let clauses = clauses(accept);
+    let json = clauses.iter().find_map(Clause::shape);
+    let other = || clauses.iter().find_map(Clause::encoding);
+    json.or_else(|| other().map(|_| Shape::As(Form::Full)))
+        .ok_or_else(|| Failure::not_acceptable(request))
+}
+
+/// The encoding of the answer: JSON wherever it is acceptable, whatever stands before it.
+pub(crate) fn encoding(request: &Request) -> Option<Encoding> {
+    let accept = request.accept.as_deref().unwrap_or("");
+    let clauses = clauses(accept);
+    if accept.trim().is_empty() || clauses.iter().any(|clause| clause.shape().is_some()) {
+        return Some(Encoding::Json);
+    }
+    clauses.iter().find_map(Clause::encoding)
+}
+
+/// The clauses of Accept, the most wanted first: by `q`, then as they stand.
+fn clauses(accept: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause<'_>> = accept.split(',').map(Clause::parse).collect();
+    clauses.sort_by(|one, other| other.quality().total_cmp(&one.quality()));
+    clauses
 }
 
 /// The media type of Accept that asks for aggregated discovery, if any comes before plain JSON.
@@ -28,7 +63,7 @@ pub(crate) fn aggregated_discovery(request: &Request) -> Option<&'static str> {
     const V2BETA1: &str =
         "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
     let accept = request.accept.as_deref()?;
-    for clause in accept.split(',').map(Clause::parse) {
+    for clause in clauses(accept) {
         if clause.media != JSON {
             continue;
         }
@@ -53,31 +88,6 @@ pub(crate) fn media_type(request: &Request) -> &str {
     if media.is_empty() { JSON } else { media }
 }
 
-/// Refuses bodies that are no JSON.
-pub(crate) fn require_json(request: &Request) -> Result<(), Failure> {
-    if media_type(request) == JSON {
-        Ok(())
-    } else {
-        Err(Failure::unsupported_media(&[JSON]))
-    }
-}
-
-fn clause_form(text: &str) -> Option<Form> {
-    let clause = Clause::parse(text);
-    if !matches!(clause.media, JSON | "*/*" | "application/*") {
-        return None;
-    }
-    match clause.param("as") {
-        None => Some(Form::Full),
-        Some("PartialObjectMetadata" | "PartialObjectMetadataList")
-            if clause.param("v") == Some("v1") =>
-        {
-            Some(Form::Metadata)
-        }
-        Some(_) => None,
-    }
-}
-
 struct Clause<'a> {
     media: &'a str,
     params: Vec<(&'a str, &'a str)>,
@@ -91,6 +101,39 @@ impl<'a> Clause<'a> {
         Self { media, params }
     }
 
+    fn shape(&self) -> Option<Shape> {
+        if !matches!(self.media, JSON | "*/*" | "application/*") || self.quality() <= 0.0 {
+            return None;
+        }
+        let is_meta = self.param("g") == Some("meta.k8s.io") && self.param("v") == Some("v1");
+        match self.param("as") {
+            None => Some(Shape::As(Form::Full)),
+            Some("Table") if is_meta => Some(Shape::Table),
+            Some("PartialObjectMetadata" | "PartialObjectMetadataList") if is_meta => {
+                Some(Shape::As(Form::Metadata))
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Another encoding than JSON, of whole objects only.
+    fn encoding(&self) -> Option<Encoding> {
+        if self.quality() <= 0.0 || self.param("as").is_some() {
+            return None;
+        }
+        match self.media {
+            yaml::MEDIA => Some(Encoding::Yaml),
+            protobuf::MEDIA => Some(Encoding::Protobuf),
+            _ => None,
+        }
+    }
+
+    /// RFC 9110: between 0 and 1; 1 if it is not said or cannot be read.
+    fn quality(&self) -> f32 {
+        let said = self.param("q").and_then(|text| text.parse().ok());
+        said.map_or(1.0, |quality: f32| quality.clamp(0.0, 1.0))
+    }
+
     fn param(&self, name: &str) -> Option<&'a str> {
         self.params
             .iter()
@@ -98,3 +141,6 @@ impl<'a> Clause<'a> {
             .map(|(_, value)| *value)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,17 @@
-//! `OpenAPI` v3, as much as kubectl needs: which kinds take which patches, and that fieldValidation is
-//! known. Schemas are permissive: what is served has none yet.
+//! `OpenAPI` v3: which kinds take which patches, and the schemas of built-in kinds from their facts.
+//!
+//! Those of custom kinds come from their definitions (`custom::published`).
+
+mod schemas;
 
 use serde_json::{Map, Value, json};
 
 use crate::Response;
+use crate::custom::published;
 use crate::discovery::page_not_found;
 use crate::registry::{Registry, Type};
 use crate::render::response;
+use crate::{decode, facts};
 
 /// `/openapi/v3`.
 pub(crate) fn index(registry: &Registry) -> Response {
@@ -14,8 +19,8 @@ pub(crate) fn index(registry: &Registry) -> Response {
     for (group, versions) in registry.groups() {
         for version in versions {
             let path = group_version_path(&group, &version);
-            let body = body(registry, &group, &version).unwrap_or_default();
-            let url = format!("/openapi/v3/{path}?hash={:016X}", fingerprint(&body));
+            let hash = hash(registry, &group, &version);
+            let url = format!("/openapi/v3/{path}?hash={hash:016X}");
             paths.insert(path, json!({ "serverRelativeURL": url }));
         }
     }
@@ -35,7 +40,30 @@ fn body(registry: &Registry, group: &str, version: &str) -> Option<Vec<u8>> {
     let (mut paths, mut schemas) = (Map::new(), Map::new());
     for ty in types.values() {
         add_paths(&mut paths, ty);
-        schemas.insert(schema_name(ty), schema(ty));
+    }
+    let built_in = types.values().filter_map(|ty| decode::fact_of(ty));
+    let shared = types
+        .values()
+        .any(|ty| ty.is_custom())
+        .then_some(published::SHARED);
+    let shared = shared
+        .into_iter()
+        .flatten()
+        .map(|name| facts::facts().named(name));
+    let mut roots = built_in.chain(shared).peekable();
+    if roots.peek().is_some() {
+        schemas = schemas::closure(roots);
+    }
+    for ty in types.values() {
+        let name = schema_name(ty);
+        if ty.is_custom() {
+            let list_name = name.replace(&*ty.kind, &ty.list_kind);
+            schemas.insert(list_name, published::list_schema(ty, &name));
+        }
+        let own = schemas
+            .entry(name)
+            .or_insert_with(|| published::schema(ty).unwrap_or_else(|| permissive(ty)));
+        own["x-kubernetes-group-version-kind"] = json!([type_meta(ty)]);
     }
     let document = json!({
         "openapi": "3.0.0",
@@ -57,10 +85,13 @@ fn add_paths(paths: &mut Map<String, Value>, ty: &Type) {
     let post = operation(ty, "post", Some(json!(["application/json"])));
     let list = operation(ty, "list", None);
     paths.insert(collection.clone(), json!({ "get": list, "post": post }));
-    let patches = json!([
+    let mut patches = json!([
         "application/json-patch+json",
         "application/merge-patch+json"
     ]);
+    if let (Some(_), Some(list)) = (decode::fact_of(ty), patches.as_array_mut()) {
+        list.push("application/strategic-merge-patch+json".into());
+    }
     let object = json!({
         "delete": operation(ty, "delete", None),
         "get": operation(ty, "get", None),
@@ -104,7 +135,7 @@ fn operation(ty: &Type, action: &str, takes: Option<Value>) -> Value {
     operation
 }
 
-fn schema(ty: &Type) -> Value {
+fn permissive(ty: &Type) -> Value {
     json!({
         "type": "object",
         "properties": {
@@ -122,6 +153,9 @@ fn type_meta(ty: &Type) -> Value {
 }
 
 fn schema_name(ty: &Type) -> String {
+    if let Some(fact) = decode::fact_of(ty) {
+        return schemas::full_name(fact.name);
+    }
     let mut parts: Vec<&str> = ty.resource.group().split('.').rev().collect();
     parts.retain(|part| !part.is_empty());
     parts.extend([&*ty.version, &*ty.kind]);
@@ -134,6 +168,23 @@ fn group_version_path(group: &str, version: &str) -> String {
     } else {
         format!("apis/{group}/{version}")
     }
+}
+
+/// Tells two documents apart. They are not made for it: they are long, and follow from the table of
+/// facts and from the definitions.
+fn hash(registry: &Registry, group: &str, version: &str) -> u64 {
+    let types = registry.group_version(group, version);
+    let types = types
+        .into_iter()
+        .flat_map(std::collections::BTreeMap::values);
+    let program = env!("CARGO_PKG_VERSION");
+    let facts = fingerprint(facts::table());
+    let mut text = format!("{program}/{group}/{version}/{facts:x}");
+    for schema in types.filter_map(|ty| ty.schema.as_ref()) {
+        text.push('/');
+        text.push_str(&schema.mark());
+    }
+    fingerprint(text.as_bytes())
 }
 
 /// FNV-1a: clients only ask whether two documents are the same, nobody attacks it.

@@ -1,12 +1,14 @@
 //! Options of requests: `DeleteOptions` from body or query, and the dry run that all writes have.
 
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
-use crate::Request;
+use crate::facts::facts;
 use crate::failure::Failure;
 use crate::field::FieldError;
-use crate::negotiate;
-use crate::registry::Type;
+use crate::{Request, decode};
+
+const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 
 /// What a DELETE asks for.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -30,7 +32,6 @@ pub(crate) enum Policy {
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Wire {
-    kind: Option<String>,
     grace_period_seconds: Option<i64>,
     preconditions: Option<Preconditions>,
     orphan_dependents: Option<bool>,
@@ -45,14 +46,29 @@ struct Preconditions {
     resource_version: Option<String>,
 }
 
+impl Wire {
+    fn of(map: Map<String, Value>) -> Self {
+        serde_json::from_value(Value::Object(map)).expect("read as this type before")
+    }
+}
+
 impl DeleteOptions {
     /// Reads the options; a body makes the query meaningless.
-    pub(crate) fn read(request: &Request, ty: &Type) -> Result<Self, Failure> {
+    pub(crate) fn read(request: &Request) -> Result<Self, Failure> {
         let wire = if request.body.is_empty() {
             from_query(request)?
         } else {
-            from_body(request, ty)?
+            from_body(request)?
         };
+        Self::checked(wire)
+    }
+
+    /// The options inside of another object; read by its type already.
+    pub(crate) fn of(map: Map<String, Value>) -> Result<Self, Failure> {
+        Self::checked(Wire::of(map))
+    }
+
+    fn checked(wire: Wire) -> Result<Self, Failure> {
         let dry_run = wire.dry_run.unwrap_or_default();
         let mut errors = Vec::new();
         if wire.orphan_dependents.is_some()
@@ -89,10 +105,17 @@ impl DeleteOptions {
     }
 }
 
-/// Whether a write is only to be tried.
+/// Whether a write is only to be tried. The options that all writes have are checked here.
 pub(crate) fn dry_run(request: &Request, kind: &str) -> Result<bool, Failure> {
     let values = params(request, "dryRun");
-    let errors = dry_run_errors(&values);
+    let mut errors = dry_run_errors(&values);
+    let known = ["", "Ignore", "Strict", "Warn"];
+    if let Some(level) = request
+        .param("fieldValidation")
+        .filter(|level| !known.contains(level))
+    {
+        errors.push(FieldError::unsupported("fieldValidation", level, &known));
+    }
     if errors.is_empty() {
         Ok(!values.is_empty())
     } else {
@@ -106,40 +129,40 @@ pub(crate) fn flag(request: &Request, name: &str) -> Result<Option<bool>, Failur
         None => Ok(None),
         Some("" | "1" | "true" | "True" | "TRUE" | "t" | "T") => Ok(Some(true)),
         Some("0" | "false" | "False" | "FALSE" | "f" | "F") => Ok(Some(false)),
-        Some(other) => Err(unreadable(name, other)),
+        Some(other) => Err(Failure::bad_request(format!(
+            "invalid value {other:?} of query parameter {name:?}"
+        ))),
     }
 }
 
 /// A number of the query.
 pub(crate) fn number(request: &Request, name: &str) -> Result<Option<i64>, Failure> {
     let text = request.param(name).filter(|text| !text.is_empty());
-    text.map(|text| text.parse().map_err(|_| unreadable(name, text)))
+    let unreadable = |text: &str| {
+        Failure::bad_request(format!(
+            "strconv.ParseInt: parsing {text:?}: invalid syntax"
+        ))
+    };
+    text.map(|text| text.parse().map_err(|_| unreadable(text)))
         .transpose()
 }
 
-fn unreadable(name: &str, value: &str) -> Failure {
-    Failure::bad_request(format!(
-        "invalid value {value:?} of query parameter {name:?}"
-    ))
-}
-
-fn from_body(request: &Request, ty: &Type) -> Result<Wire, Failure> {
-    negotiate::require_json(request)?;
-    let wire: Wire = serde_json::from_slice(&request.body)
-        .map_err(|error| Failure::bad_request(format!("cannot read DeleteOptions: {error}")))?;
-    match wire.kind.as_deref() {
-        None | Some("" | "DeleteOptions") => Ok(wire),
-        Some(kind) => Err(Failure::bad_request(format!(
-            "decoded object cannot be converted to DeleteOptions: {kind} sent to {}",
-            ty.resource
-        ))),
+fn from_body(request: &Request) -> Result<Wire, Failure> {
+    let map = decode::options(facts().named(DELETE_OPTIONS), request)?;
+    let text = |member: &str| map.get(member).and_then(Value::as_str).unwrap_or("");
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    if !matches!(kind, "" | "DeleteOptions") {
+        return Err(Failure::bad_request(format!(
+            "no kind {kind:?} is registered for version {api_version:?} in scheme \
+             \"pkg/runtime/scheme.go:111\""
+        )));
     }
+    Ok(Wire::of(map))
 }
 
 fn from_query(request: &Request) -> Result<Wire, Failure> {
     let text = |name| request.param(name).map(str::to_owned);
     Ok(Wire {
-        kind: None,
         grace_period_seconds: number(request, "gracePeriodSeconds")?,
         preconditions: Some(Preconditions {
             uid: text("uid"),
@@ -160,10 +183,10 @@ fn params(request: &Request, name: &str) -> Vec<String> {
 }
 
 fn dry_run_errors(values: &[String]) -> Vec<FieldError> {
-    let unknown = values.iter().filter(|value| *value != "All");
-    unknown
-        .map(|value| FieldError::unsupported("dryRun", value, &["All"]))
-        .collect()
+    if values.iter().all(|value| value == "All") {
+        return Vec::new();
+    }
+    vec![FieldError::unsupported("dryRun", values.to_vec(), &["All"])]
 }
 
 fn parse_policy(text: &str) -> Option<Policy> {

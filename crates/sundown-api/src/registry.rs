@@ -5,6 +5,8 @@
 
 mod builtin;
 mod custom;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,7 +14,11 @@ use std::sync::Arc;
 use sundown_model::{Catalog, ObjectKey, Resource, ResourceType, Verb};
 use sundown_store::Store;
 
-pub(crate) use builtin::crd_resource;
+use crate::custom::LazySchema;
+use crate::scale::ScalePaths;
+use crate::view::View;
+
+pub(crate) use builtin::{crd_resource, part_type};
 
 /// One resource in one version.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,8 +51,20 @@ pub(crate) struct Type {
     /// Fields beyond metadata.name and metadata.namespace that a field selector may name.
     pub(crate) selectable: &'static [&'static str],
     pub(crate) rules: Rules,
+    /// Whether somebody in this server acts on the kind, or nobody has to.
+    pub(crate) is_acted_on: bool,
     /// The definition that this type comes from; None for built-ins.
     pub(crate) definition: Option<ObjectKey>,
+    /// What objects of a custom type look like.
+    pub(crate) schema: Option<LazySchema>,
+    /// The version that objects of a custom type are stored in.
+    pub(crate) storage_version: Option<Arc<str>>,
+    /// Fields of a custom type that a field selector may name besides.
+    pub(crate) fields: Vec<Arc<str>>,
+    /// Where `/scale` finds its numbers; None if it is not served.
+    pub(crate) scale: Option<Arc<ScalePaths>>,
+    /// What objects are stored as; None for themselves.
+    pub(crate) view: Option<Arc<View>>,
 }
 
 /// What happens to dependents when DELETE does not say.
@@ -67,6 +85,8 @@ pub(crate) enum Rules {
     Pod,
     Secret,
     Definition,
+    /// Created only, and never stored.
+    Binding,
 }
 
 impl Type {
@@ -90,16 +110,23 @@ impl Type {
         self.definition.is_some()
     }
 
+    /// The resource that objects are stored under.
+    pub(crate) fn storage(&self) -> &Resource {
+        self.view
+            .as_ref()
+            .map_or(&self.resource, |view| &view.resource)
+    }
+
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> ObjectKey {
         match namespace {
-            Some(namespace) => ObjectKey::namespaced(&self.resource, namespace, name),
-            None => ObjectKey::cluster(&self.resource, name),
+            Some(namespace) => ObjectKey::namespaced(self.storage(), namespace, name),
+            None => ObjectKey::cluster(self.storage(), name),
         }
     }
 
     /// The verbs of discovery, in upstream's order.
     pub(crate) fn verbs(&self) -> Vec<&'static str> {
-        let all = [
+        let mut all = [
             "create",
             "delete",
             "deletecollection",
@@ -109,6 +136,13 @@ impl Type {
             "update",
             "watch",
         ];
+        if self.is_custom() {
+            // In the order in which upstream adds them for custom resources.
+            all[..6].rotate_left(1);
+        }
+        if self.rules == Rules::Binding {
+            return vec!["create"];
+        }
         let served = all.into_iter();
         served
             .filter(|verb| self.has_delete_collection || *verb != "deletecollection")
@@ -131,19 +165,51 @@ pub(crate) struct Registry {
 impl Registry {
     /// The built-in types and those that the store defines.
     pub(crate) fn of(store: &Store) -> Self {
+        Self::default().following(store)
+    }
+
+    /// The registry after definitions have changed. What has not keeps its types, and with them
+    /// the schemas that were compiled.
+    pub(crate) fn following(&self, store: &Store) -> Self {
         let mut registry = Self::default();
-        let defined = store
-            .of(&crd_resource())
-            .flat_map(|(key, stored)| custom::types(key, stored));
+        let built_in = if self.types.is_empty() {
+            builtin::types().into_iter().map(Arc::new).collect()
+        } else {
+            self.all().filter(|ty| !ty.is_custom()).cloned().collect()
+        };
+        let before = self.by_definition();
+        let defined = store.of(&crd_resource()).flat_map(|(key, stored)| {
+            let before = before.get(key).map_or(&[][..], Vec::as_slice);
+            custom::types(key, stored, before)
+        });
         // Built-ins come first and win: a definition cannot take over a built-in resource.
-        for ty in builtin::types().into_iter().chain(defined) {
+        let built_in: Vec<Arc<Type>> = built_in;
+        for ty in built_in.into_iter().chain(defined) {
             let group = (Arc::from(ty.resource.group()), Arc::clone(&ty.version));
             let types = registry.types.entry(group).or_default();
-            types
-                .entry(ty.resource.plural().into())
-                .or_insert_with(|| Arc::new(ty));
+            types.entry(ty.resource.plural().into()).or_insert(ty);
         }
         registry
+    }
+
+    /// Whether a resource is built in, so that no definition can have it.
+    pub(crate) fn is_built_in(group: &str, plural: &str) -> bool {
+        let resource = Resource::new(group, plural);
+        builtin::types().iter().any(|ty| ty.resource == resource)
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Arc<Type>> {
+        self.types.values().flat_map(BTreeMap::values)
+    }
+
+    fn by_definition(&self) -> BTreeMap<ObjectKey, Vec<Arc<Type>>> {
+        let mut types: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for ty in self.all() {
+            if let Some(key) = &ty.definition {
+                types.entry(key.clone()).or_default().push(Arc::clone(ty));
+            }
+        }
+        types
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Type>> {
@@ -153,6 +219,22 @@ impl Registry {
     /// The types of one group and version, by plural; None if it is not served.
     pub(crate) fn group_version(&self, group: &str, version: &str) -> Option<&ByPlural> {
         self.types.get(&(group.into(), version.into()))
+    }
+
+    /// Whether a group and version have built-in types.
+    pub(crate) fn is_built_in_group(&self, group: &str, version: &str) -> bool {
+        let types = self.group_version(group, version);
+        types.is_some_and(|types| types.values().any(|ty| !ty.is_custom()))
+    }
+
+    /// The resource that objects of a resource are stored under.
+    pub(crate) fn storage<'a>(&'a self, resource: &'a Resource) -> &'a Resource {
+        let versions = self
+            .types
+            .iter()
+            .filter(|((group, _), _)| **group == *resource.group());
+        let mut types = versions.filter_map(|(_, types)| types.get(resource.plural()));
+        types.next().map_or(resource, |ty| ty.storage())
     }
 
     /// Whether exactly this type is still served.
@@ -185,6 +267,8 @@ impl Registry {
                     .group_version(&group, version)
                     .into_iter()
                     .flat_map(BTreeMap::values)
+                    // What is stored as another kind is seen as that one.
+                    .filter(|ty| ty.view.is_none() && ty.rules != Rules::Binding)
                 {
                     let entry = types
                         .entry(ty.resource.clone())

@@ -6,6 +6,7 @@ use serde_json::Value;
 use sundown_store::{Revision, Stored};
 
 use crate::Response;
+use crate::custom;
 use crate::document::Document;
 use crate::registry::Type;
 
@@ -48,7 +49,9 @@ pub(crate) fn response(code: u16, body: Vec<u8>) -> Response {
 pub(crate) fn object(stored: &Stored, ty: &Type, form: Form) -> Vec<u8> {
     match form {
         Form::Metadata => [PARTIAL, stored.metadata_json(), b"}"].concat(),
-        Form::Full => [type_prefix(ty).as_bytes(), stored.content_json()].concat(),
+        Form::Full if ty.view.is_some() => document(&Document::of(stored), ty, form),
+        Form::Full => custom::shown(ty, stored)
+            .unwrap_or_else(|| [type_prefix(ty).as_bytes(), stored.content_json()].concat()),
     }
 }
 
@@ -81,6 +84,9 @@ pub(crate) fn list(items: &[Arc<Stored>], ty: &Type, form: Form, meta: &ListMeta
     let mut metadata = serde_json::json!({ "resourceVersion": meta.revision.to_string() });
     if let Some(token) = &meta.continue_token {
         metadata["continue"] = token.as_str().into();
+    } else if form == Form::Full && ty.is_custom() {
+        // Upstream has no type for these lists, and so nothing that leaves out an empty text.
+        metadata["continue"] = "".into();
     }
     if let Some(remaining) = meta.remaining {
         metadata["remainingItemCount"] = remaining.into();
@@ -93,7 +99,14 @@ pub(crate) fn list(items: &[Arc<Stored>], ty: &Type, form: Form, meta: &ListMeta
         if index > 0 {
             body.push(b',');
         }
-        if form == Form::Full && !ty.is_custom() {
+        if form == Form::Full && ty.view.is_some() {
+            let mut item = Document::of(stored).to_value(ty);
+            if let Some(item) = item.as_object_mut() {
+                item.remove("apiVersion");
+                item.remove("kind");
+            }
+            body.extend_from_slice(item.to_string().as_bytes());
+        } else if form == Form::Full && !ty.is_custom() {
             body.push(b'{');
             body.extend_from_slice(stored.content_json());
         } else {

@@ -23,8 +23,25 @@ pub(crate) enum Route<'a> {
     /// `/openapi/v3/api/v1` and `/openapi/v3/apis/GROUP/VERSION`.
     OpenApi(&'a str, &'a str),
     Resource(Target),
+    /// A part of pods that upstream has and this server has not yet.
+    NotYet(Arc<Type>, &'static str),
+    /// A part that a custom resource of this name does not have.
+    NoPart(Arc<Type>, String),
+    /// A group and version that are served, but nothing in them.
+    NoResource,
     Unknown,
 }
+
+/// What pods have upstream and not here; `docs/api-support.md` lists them.
+const NOT_YET: [&str; 7] = [
+    "attach",
+    "ephemeralcontainers",
+    "exec",
+    "log",
+    "portforward",
+    "proxy",
+    "resize",
+];
 
 /// A collection, an object or a part of one.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,6 +58,11 @@ pub(crate) enum Part {
     Main,
     Status,
     Finalize,
+    Scale,
+    /// `pods/binding`.
+    Binding,
+    /// `pods/eviction`.
+    Eviction,
 }
 
 impl Target {
@@ -64,10 +86,19 @@ pub(crate) fn route<'a>(registry: &Registry, path: &'a str) -> Route<'a> {
         ["openapi", "v3"] => Route::OpenApiIndex,
         ["openapi", "v3", "api", version] => Route::OpenApi("", version),
         ["openapi", "v3", "apis", group, version] => Route::OpenApi(group, version),
-        ["api", version, rest @ ..] => resource(registry, "", version, rest),
-        ["apis", group, version, rest @ ..] => resource(registry, group, version, rest),
+        ["api", version, rest @ ..] => in_group(registry, "", version, rest),
+        ["apis", group, version, rest @ ..] => in_group(registry, group, version, rest),
         _ => Route::Unknown,
     }
+}
+
+fn in_group<'a>(registry: &Registry, group: &str, version: &str, rest: &[&str]) -> Route<'a> {
+    let route = resource(registry, group, version, rest);
+    // Groups of custom resources have nothing between them and the end of the chain.
+    if route == Route::Unknown && registry.is_built_in_group(group, version) {
+        return Route::NoResource;
+    }
+    route
 }
 
 fn resource<'a>(registry: &Registry, group: &str, version: &str, rest: &[&str]) -> Route<'a> {
@@ -101,6 +132,15 @@ fn target<'a>(ty: &Arc<Type>, namespace: Option<&str>, rest: &[&str]) -> Route<'
         [name, "finalize"] if ty.rules == Rules::Namespace => {
             (Some((*name).to_owned()), Part::Finalize)
         }
+        [name, "scale"] if ty.scale.is_some() => (Some((*name).to_owned()), Part::Scale),
+        [name, "binding"] if ty.rules == Rules::Pod => (Some((*name).to_owned()), Part::Binding),
+        [name, "eviction"] if ty.rules == Rules::Pod => (Some((*name).to_owned()), Part::Eviction),
+        [_, part, ..] if ty.rules == Rules::Pod && NOT_YET.contains(part) => {
+            let part = NOT_YET.into_iter().find(|own| own == part);
+            return Route::NotYet(Arc::clone(ty), part.unwrap_or_default());
+        }
+        // Upstream asks the definition before it looks for the object.
+        [name, ..] if ty.is_custom() => return Route::NoPart(Arc::clone(ty), (*name).to_owned()),
         _ => return Route::Unknown,
     };
     Route::Resource(Target {

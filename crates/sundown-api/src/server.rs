@@ -9,12 +9,15 @@ use serde_json::json;
 use sundown_model::{Catalog, Position, Resource};
 use sundown_store::{History, Revision, Store, Write};
 
+use crate::custom::names;
 use crate::failure::Failure;
-use crate::registry::{Registry, crd_resource};
+use crate::registry::{Registry, Rules, crd_resource};
 use crate::route::{Part, Route, Target, route};
-use crate::{Commit, Method, Request, Response, Stale, Watch};
+use crate::table::Table;
+use crate::{Commit, Encoding, Method, Request, Response, Stale, User, Watch};
 use crate::{
-    create, delete, delete_collection, discovery, list, negotiate, openapi, options, patch, update,
+    builtin, create, delete, delete_collection, discovery, list, negotiate, openapi, options,
+    patch, reviews, scale, tokens, update, yaml,
 };
 
 /// The namespaces that every cluster has.
@@ -79,6 +82,12 @@ impl Server {
     /// A server with the namespaces `default`, `kube-system`, `kube-public`, `kube-node-lease`.
     pub fn new(config: Config, cx: &mut Cx<'_>) -> Self {
         let store = Store::new(config.history);
+        Self::with_store(config, store, cx)
+    }
+
+    /// A server that goes on with what was kept; what every cluster has is added if it is missing.
+    pub fn with_store(config: Config, store: Store, cx: &mut Cx<'_>) -> Self {
+        let is_fresh = store.revision() == Revision::ZERO;
         let mut server = Self {
             registry: Arc::new(Registry::of(&store)),
             store,
@@ -99,17 +108,63 @@ impl Server {
             };
             server.call(&request, cx);
         }
+        // As with upstream's watch cache, nobody watches the installation itself.
+        if is_fresh {
+            server.store.begin_history();
+        }
         server
     }
 
     /// Decides on a request: reads the snapshot, changes nothing.
     pub fn handle(&self, request: &Request, cx: &mut Cx<'_>) -> Verdict {
+        if let Some((review, namespace)) = reviews::find(&request.path) {
+            return Verdict::Answer(review.answer(namespace, request, cx));
+        }
+        if let Some(account) = tokens::find(&request.path) {
+            return Verdict::Answer(tokens::answer(self, &account, request, cx));
+        }
         let route = route(&self.registry, &request.path);
         let Route::Resource(target) = &route else {
             return Verdict::Answer(self.document(&route, request));
         };
+        let converted = match yaml::as_json(request) {
+            Ok(converted) => converted,
+            Err(failure) => return Verdict::Answer(failure.response()),
+        };
+        let request = converted.as_ref().unwrap_or(request);
         let verdict = self.verb(target, request, cx);
-        verdict.unwrap_or_else(|failure| Verdict::Answer(failure.response()))
+        let verdict = verdict.and_then(|verdict| self.shown(verdict, target, request, cx.now));
+        let verdict = verdict.unwrap_or_else(|failure| Verdict::Answer(failure.response()));
+        let Some(warning) = builtin::deprecation(&target.ty) else {
+            return verdict;
+        };
+        match verdict {
+            Verdict::Answer(response) => Verdict::Answer(response.warned(warning)),
+            Verdict::Commit(commit) => Verdict::Commit(Box::new(commit.warned(warning))),
+            watch @ Verdict::Watch(_) => watch,
+        }
+    }
+
+    /// The verdict with its objects as a Table, if that is what the client asks for.
+    fn shown(
+        &self,
+        verdict: Verdict,
+        target: &Target,
+        request: &Request,
+        now: Timestamp,
+    ) -> Result<Verdict, Failure> {
+        if !negotiate::wants_table(request) {
+            return Ok(verdict);
+        }
+        let table = Table::asked(self, &target.ty, request)?;
+        Ok(match verdict {
+            Verdict::Answer(response) => Verdict::Answer(table.answer(response, now)),
+            Verdict::Commit(commit) => Verdict::Commit(Box::new(commit.shown_as(table, now))),
+            Verdict::Watch(mut watch) => {
+                watch.show_as(table);
+                Verdict::Watch(watch)
+            }
+        })
     }
 
     /// Checks what the commit was decided on, then makes it visible whole.
@@ -122,9 +177,22 @@ impl Server {
             Write::Put { key, .. } | Write::Delete { key } => key.resource == definitions,
         });
         if changes_types {
-            self.registry = Arc::new(Registry::of(&self.store));
+            self.settle(commit, now);
         }
         Ok(response)
+    }
+
+    /// What follows from a commit that changed definitions: their names, and what is served.
+    fn settle(&mut self, commit: &Commit, now: Timestamp) {
+        let keys = commit.transaction.writes.iter().map(|write| match write {
+            Write::Put { key, .. } | Write::Delete { key } => key,
+        });
+        let definitions = crd_resource();
+        let (group, plural) = (definitions.group(), definitions.plural());
+        if let Some(ty) = self.registry.find(group, "v1", plural) {
+            names::settle(&mut self.store, ty, keys, now);
+        }
+        self.registry = Arc::new(self.registry.following(&self.store));
     }
 
     /// Handles and commits until nothing is stale any more. Watches are given back as they are.
@@ -144,7 +212,8 @@ impl Server {
 
     /// The newest revision at which objects of this resource changed; 0 if never.
     pub fn position(&self, resource: &Resource) -> Position {
-        Position::new(resource.clone(), self.store.newest(resource).rv())
+        let stored = self.registry.storage(resource);
+        Position::new(resource.clone(), self.store.newest(stored).rv())
     }
 
     /// The revision of the newest write.
@@ -160,6 +229,18 @@ impl Server {
     /// What is served, as the controllers of the same process see it.
     pub fn catalog(&self) -> Catalog {
         self.registry.catalog()
+    }
+
+    /// Whom a `ServiceAccount` token speaks for. The signature is the caller's to check.
+    ///
+    /// Errors: expired, not meant for this audience, or the account or bound object is gone.
+    pub fn token_user(
+        &self,
+        claims: &[u8],
+        audience: &str,
+        now: Timestamp,
+    ) -> Result<User, &'static str> {
+        tokens::user(self, claims, audience, now)
     }
 
     pub(crate) fn registry(&self) -> &Registry {
@@ -179,14 +260,32 @@ impl Server {
         if request.body.len() > negotiate::BODY_BYTES_MAX {
             return Err(Failure::too_large(negotiate::BODY_BYTES_MAX));
         }
+        if target.ty.is_custom() && Encoding::of(request) == Encoding::Protobuf {
+            let forms = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+            return Err(Failure::not_acceptable_here(forms));
+        }
         let is_named = target.name.is_some();
+        if target.ty.rules == Rules::Binding {
+            if request.method != Method::Post || is_named {
+                return Err(Failure::no_such_method());
+            }
+            return builtin::bind(self, target, request, cx);
+        }
         match (request.method, is_named, target.part) {
-            (Method::Get, _, Part::Main) if options::flag(request, "watch")? == Some(true) => Ok(
-                Verdict::Watch(Box::new(Watch::open(self, target, request, cx)?)),
-            ),
+            (Method::Get, false, Part::Main) if options::flag(request, "watch")? == Some(true) => {
+                Ok(Verdict::Watch(Box::new(Watch::open(
+                    self, target, request, cx,
+                )?)))
+            }
             (Method::Get, true, Part::Main | Part::Status) => {
                 Ok(Verdict::Answer(list::get(self, target, request)?))
             }
+            (Method::Get, true, Part::Scale) => scale::get(self, target, request),
+            (Method::Post, true, Part::Binding) => builtin::bind(self, target, request, cx),
+            (Method::Post, true, Part::Eviction) => builtin::evict(self, target, request, cx),
+            (Method::Put, true, Part::Scale) => scale::put(self, target, request, cx),
+            (Method::Patch, true, Part::Scale) => scale::patch(self, target, request, cx),
+            (_, true, Part::Binding | Part::Eviction) => Err(Failure::no_such_method()),
             (Method::Get, false, _) => Ok(Verdict::Answer(list::list(self, target, request)?)),
             (Method::Post, false, _) => create::create(self, target, request, cx),
             (Method::Put, true, _) => update::update(self, target, request, cx),
@@ -195,17 +294,23 @@ impl Server {
             (Method::Delete, false, _) => {
                 delete_collection::delete_collection(self, target, request, cx)
             }
-            (method, ..) => Err(Failure::method_not_allowed(&target.ty, verb_name(method))),
+            _ => Err(Failure::no_such_method()),
         }
     }
 
     fn document(&self, route: &Route<'_>, request: &Request) -> Response {
+        if let Route::NoPart(ty, name) = route {
+            return Failure::not_found(ty, name).response();
+        }
+        if let Route::NotYet(ty, action) = route {
+            return Failure::not_supported(ty, action).response();
+        }
         if request.method != Method::Get {
             return discovery::page_not_found();
         }
         match route {
             Route::Version => discovery::version(),
-            Route::Health => discovery::health(),
+            Route::Health => discovery::health(request),
             Route::CoreVersions => discovery::core_versions(&self.registry, request),
             Route::Groups => discovery::groups(&self.registry, request),
             Route::Group(group) => discovery::group(&self.registry, group),
@@ -214,17 +319,10 @@ impl Server {
             }
             Route::OpenApiIndex => openapi::index(&self.registry),
             Route::OpenApi(group, version) => openapi::document(&self.registry, group, version),
-            Route::Resource(_) | Route::Unknown => discovery::page_not_found(),
+            Route::NoResource => Failure::no_such_resource().response(),
+            Route::Resource(_) | Route::NoPart(..) | Route::NotYet(..) | Route::Unknown => {
+                discovery::page_not_found()
+            }
         }
-    }
-}
-
-fn verb_name(method: Method) -> &'static str {
-    match method {
-        Method::Get => "get",
-        Method::Post => "create",
-        Method::Put => "update",
-        Method::Patch => "patch",
-        Method::Delete => "delete",
     }
 }

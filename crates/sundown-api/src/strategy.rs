@@ -6,26 +6,37 @@
 
 mod definition;
 
+pub(crate) use definition::terminate as terminate_definition;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use crate::document::Document;
 use crate::field::FieldError;
 use crate::registry::{Rules, Type};
 use crate::route::Part;
+use crate::{builtin, decode, fields};
 
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Completes an object that is to be created. Its metadata is complete already.
-pub(crate) fn prepare_create(ty: &Type, object: &mut Document, now: Timestamp) {
+pub(crate) fn prepare_create(ty: &Type, object: &mut Document) {
     if ty.has_status {
         object.rest.remove("status");
     }
-    object.metadata.generation = i64::from(ty.has_generation);
+    if ty.has_status
+        && ty.rules != Rules::Definition
+        && let Some(status) =
+            decode::fact_of(ty).and_then(|fact| fields::zero_member(fact, "status"))
+    {
+        object.replace("status", Some(status));
+    }
+    if ty.has_generation {
+        object.metadata.generation = 1;
+    }
     match ty.rules {
-        Rules::Plain | Rules::Secret => {}
+        Rules::Plain | Rules::Secret | Rules::Pod | Rules::Binding => {}
         Rules::Namespace => {
             let finalizers = object
                 .section("spec")
@@ -39,38 +50,26 @@ pub(crate) fn prepare_create(ty: &Type, object: &mut Document, now: Timestamp) {
             }
             object.replace("status", Some(json!({ "phase": "Active" })));
         }
-        Rules::Pod => {
-            let spec = object.section("spec");
-            spec.entry("terminationGracePeriodSeconds")
-                .or_insert(json!(30));
-            spec.entry("restartPolicy").or_insert(json!("Always"));
-            object.replace("status", Some(json!({ "phase": "Pending" })));
-        }
-        Rules::Definition => definition::prepare(object, now),
+        Rules::Definition => definition::prepare_create(object),
     }
     normalise(ty, object);
 }
 
 /// Puts the parts of an object that this endpoint may not change back to what they were, and counts
 /// the generation.
-pub(crate) fn prepare_update(
-    ty: &Type,
-    part: Part,
-    old: &Document,
-    new: &mut Document,
-    now: Timestamp,
-) {
+pub(crate) fn prepare_update(ty: &Type, part: Part, old: &Document, new: &mut Document) {
     let old_at = |member: &str| old.rest.get(member).cloned();
     match part {
-        Part::Main => {
+        Part::Main | Part::Scale | Part::Binding | Part::Eviction => {
             if ty.has_status {
                 new.replace("status", old_at("status"));
             }
+            builtin::default(ty, new);
             if ty.rules == Rules::Namespace {
                 restore_spec_finalizers(old, new);
             }
             if ty.rules == Rules::Definition {
-                definition::prepare(new, now);
+                definition::prepare_update(new);
             }
         }
         Part::Status => {
@@ -87,18 +86,22 @@ pub(crate) fn prepare_update(
                     .owner_references
                     .clone_from(&old.metadata.owner_references);
             }
+            builtin::prepare_status(ty, old, new);
         }
         Part::Finalize => {
-            let finalizers = new
-                .at(&["spec", "finalizers"])
-                .cloned()
-                .unwrap_or(json!([]));
+            let sent = new.at(&["spec", "finalizers"]).and_then(Value::as_array);
+            let finalizers = sent.filter(|list| !list.is_empty()).cloned();
             new.rest.clone_from(&old.rest);
-            new.section("spec").insert("finalizers".into(), finalizers);
+            let spec = new.section("spec");
+            match finalizers {
+                Some(finalizers) => spec.insert("finalizers".into(), finalizers.into()),
+                None => spec.remove("finalizers"),
+            };
         }
     }
     normalise(ty, new);
-    if part == Part::Main && ty.has_generation && content(ty, old) != content(ty, new) {
+    let is_changed = content(ty, old) != content(ty, new) || builtin::is_revised(ty, old, new);
+    if builtin::is_whole(part) && ty.has_generation && is_changed {
         new.metadata.generation += 1;
     }
 }
@@ -107,8 +110,38 @@ pub(crate) fn prepare_update(
 pub(crate) fn validate(ty: &Type, object: &Document) -> Vec<FieldError> {
     match ty.rules {
         Rules::Definition => definition::validate(object),
-        Rules::Plain | Rules::Namespace | Rules::Pod | Rules::Secret => Vec::new(),
+        Rules::Namespace => namespace_phase(object).into_iter().collect(),
+        Rules::Plain | Rules::Pod | Rules::Secret | Rules::Binding => builtin::validate(ty, object),
     }
+}
+
+/// What an update of a kind must not change.
+pub(crate) fn changes(ty: &Type, old: &Document, new: &Document) -> Vec<FieldError> {
+    match ty.rules {
+        Rules::Definition => definition::changes(old, new),
+        Rules::Plain | Rules::Namespace | Rules::Pod | Rules::Secret | Rules::Binding => Vec::new(),
+    }
+}
+
+/// What a kind refuses in its status, whoever writes it.
+pub(crate) fn validate_status(ty: &Type, object: &Document) -> Vec<FieldError> {
+    let is_namespace = ty.rules == Rules::Namespace;
+    let error = is_namespace.then(|| namespace_phase(object)).flatten();
+    error.into_iter().collect()
+}
+
+/// A namespace terminates when it was deleted, and never otherwise.
+fn namespace_phase(object: &Document) -> Option<FieldError> {
+    let phase = object.text_at(&["status", "phase"]);
+    let (expected, when) = if object.is_deleting() {
+        ("Terminating", "is not empty")
+    } else {
+        ("Active", "is empty")
+    };
+    (phase != expected).then(|| {
+        let why = format!("may only be '{expected}' if `deletionTimestamp` {when}");
+        FieldError::invalid("status.Phase", phase, &why)
+    })
 }
 
 /// Whether a terminating object without metadata.finalizers may go.
@@ -126,7 +159,7 @@ pub(crate) fn has_spec_finalizers(object: &Document) -> bool {
 
 fn normalise(ty: &Type, object: &mut Document) {
     match ty.rules {
-        Rules::Plain | Rules::Pod | Rules::Definition => {}
+        Rules::Plain | Rules::Pod | Rules::Definition | Rules::Binding => {}
         Rules::Namespace => {
             let name = object.metadata.name.clone();
             object.metadata.labels.insert(NAME_LABEL.into(), name);

@@ -13,15 +13,18 @@ use crate::failure::Failure;
 use crate::field::FieldError;
 use crate::route::{Part, Target};
 use crate::{Cx, Request, Server, Verdict};
-use crate::{negotiate, options, render, strategy, validate};
+use crate::{builtin, custom, decode, negotiate, options, render, strategy, validate};
 
 /// An update on its way: where it goes and how it is answered.
 pub(crate) struct Update<'a> {
+    pub(crate) server: &'a Server,
     pub(crate) target: &'a Target,
     pub(crate) stored: &'a Arc<Stored>,
     pub(crate) old: Document,
     pub(crate) shown: Shown,
     pub(crate) dry_run: bool,
+    /// Upstream finds some things later in a patch, and says so.
+    is_patch: bool,
 }
 
 impl<'a> Update<'a> {
@@ -41,29 +44,31 @@ impl<'a> Update<'a> {
         let dry_run = options::dry_run(request, options_kind)?;
         let stored = server.store().get(&target.key(name));
         let stored = stored.ok_or_else(|| Failure::not_found(&target.ty, name))?;
-        let old = Document::of(stored);
+        let old = custom::stored(&target.ty, stored);
         Ok(Self {
+            server,
             target,
             stored,
             old,
             shown,
             dry_run,
+            is_patch: options_kind == "PatchOptions",
         })
     }
 
     /// Decides on the new state of the object.
     pub(crate) fn finish(mut self, mut new: Document, cx: &Cx<'_>) -> Result<Verdict, Failure> {
         let (ty, name) = (Arc::clone(&self.target.ty), self.old.metadata.name.clone());
-        self.shown
-            .warnings
-            .extend(validate::dedup_owner_references(&mut new.metadata));
+        self.shown.warnings.extend(validate::dedup_owner_references(
+            &mut new.metadata,
+            self.is_patch,
+        ));
         restore(&self.old, &mut new);
-        strategy::prepare_update(&ty, self.target.part, &self.old, &mut new, cx.now);
-        let mut errors = validate::update(&self.old, &new);
-        errors.extend(validate::metadata(&ty, &new.metadata));
-        if self.target.part == Part::Main {
-            errors.extend(strategy::validate(&ty, &new));
+        strategy::prepare_update(&ty, self.target.part, &self.old, &mut new);
+        if builtin::is_whole(self.target.part) {
+            builtin::prepare(self.server, &ty, Some(&self.old), &mut new, cx.now);
         }
+        let errors = self.errors(&new);
         if !errors.is_empty() {
             return Err(Failure::invalid(&ty, &name, &errors));
         }
@@ -82,6 +87,7 @@ impl<'a> Update<'a> {
             ));
         }
         let reads = vec![(key.clone(), Some(self.stored.revision()))];
+        custom::keep(&ty, &mut new);
         let (write, answer) = if is_last_step {
             // Watchers see the stored state go, with its last finalizer; the client what it sent.
             let body = shown.body(200, render::document(&new, &ty, shown.form));
@@ -109,6 +115,24 @@ impl<'a> Update<'a> {
             answer,
         })))
     }
+
+    /// What the new state may not be, after the old one and at this endpoint.
+    fn errors(&self, new: &Document) -> Vec<FieldError> {
+        let (ty, part, old) = (&self.target.ty, self.target.part, &self.old);
+        let mut errors = validate::update(old, new);
+        errors.extend(validate::metadata(ty, &new.metadata));
+        if builtin::is_whole(part) {
+            errors.extend(strategy::validate(ty, new));
+            errors.extend(builtin::immutable(ty, old, new));
+            errors.extend(strategy::changes(ty, old, new));
+        }
+        if part == Part::Status {
+            errors.extend(builtin::validate_status(ty, old, new));
+            errors.extend(strategy::validate_status(ty, new));
+        }
+        errors.extend(custom::validate(ty, part, new, Some(old)));
+        errors
+    }
 }
 
 /// Decides on a PUT of an object or a part of one.
@@ -119,31 +143,64 @@ pub(crate) fn update(
     cx: &Cx<'_>,
 ) -> Result<Verdict, Failure> {
     let ty = &target.ty;
-    negotiate::require_json(request)?;
-    let new = Document::parse(ty, &request.body)?;
+    let sent = decode::body(ty, request)?;
+    let new = sent.document;
     check_place(target, &new)?;
-    let update = Update::begin(server, target, request, "UpdateOptions")?;
+    let mut update = Update::begin(server, target, request, "UpdateOptions")?;
+    update.shown.warnings.extend(sent.warnings);
     let (old, sent) = (&update.old.metadata, &new.metadata);
+    if sent.resource_version.parse::<u64>().is_err() && !sent.resource_version.is_empty() {
+        let text = &sent.resource_version;
+        return Err(Failure::unnamed(format!(
+            "strconv.ParseUint: parsing {text:?}: invalid syntax"
+        )));
+    }
     if sent.resource_version.is_empty() || sent.resource_version == "0" {
         if !ty.unconditional_update {
             let why = "must be specified for an update";
             let error = FieldError::invalid("metadata.resourceVersion", 0, why);
-            return Err(Failure::invalid(ty, &old.name, &[error]));
+            let (group, plural) = (ty.resource.group(), ty.resource.plural());
+            return Err(Failure::invalid_as(plural, group, &old.name, &[error]));
         }
     } else if sent.resource_version != old.resource_version {
         return Err(Failure::modified(ty, &old.name));
     }
-    if !sent.uid.is_empty() && sent.uid != old.uid {
-        let why = format!(
-            "Precondition failed: UID in precondition: {}, UID in object meta: {}",
-            sent.uid, old.uid
-        );
-        return Err(Failure::conflict(ty, &old.name, &why));
-    }
+    check_uid(target, &new, &update.old)?;
     update.finish(new, cx)
 }
 
-fn check_place(target: &Target, new: &Document) -> Result<(), Failure> {
+/// Refuses an object that says it has another uid than the stored one.
+pub(crate) fn check_uid(target: &Target, new: &Document, old: &Document) -> Result<(), Failure> {
+    let (sent, old) = (&new.metadata, &old.metadata);
+    if !sent.uid.is_empty() && sent.uid != old.uid {
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, \
+             AdditionalErrorMsg: Precondition failed: UID in precondition: {}, UID in object meta: {}",
+            storage_key(target, &old.name),
+            sent.uid,
+            old.uid
+        );
+        return Err(Failure::conflict(&target.ty, &old.name, &why));
+    }
+    Ok(())
+}
+
+/// Where upstream keeps an object in etcd; it says so in one message.
+fn storage_key(target: &Target, name: &str) -> String {
+    let ty = &target.ty;
+    let mut key = String::from("/registry");
+    if ty.is_custom() {
+        key = format!("{key}/{}", ty.resource.group());
+    }
+    key = format!("{key}/{}", ty.resource.plural());
+    if let Some(namespace) = &target.namespace {
+        key = format!("{key}/{namespace}");
+    }
+    format!("{key}/{name}")
+}
+
+/// Refuses an object that says it has another name or namespace than the path.
+pub(crate) fn check_place(target: &Target, new: &Document) -> Result<(), Failure> {
     let name = target.name.as_deref().unwrap_or("");
     let sent = new.metadata.name.as_str();
     if sent.is_empty() {
@@ -159,10 +216,9 @@ fn check_place(target: &Target, new: &Document) -> Result<(), Failure> {
     let namespace = target.namespace.as_deref().unwrap_or("");
     let sent = new.metadata.namespace.as_str();
     if !sent.is_empty() && sent != namespace {
-        return Err(Failure::bad_request(format!(
-            "the namespace of the object ({sent}) does not match the namespace on the request \
-             ({namespace})"
-        )));
+        return Err(Failure::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::dns;
 use crate::document::{Document, Metadata, OwnerReference};
 use crate::field::FieldError;
-use crate::registry::Type;
+use crate::registry::{Rules, Type};
 
 pub(crate) const ORPHAN: &str = "orphan";
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -75,7 +75,7 @@ pub(crate) fn update(old: &Document, new: &Document) -> Vec<FieldError> {
 }
 
 /// Removes references that say the same twice; the warning that upstream gives for it.
-pub(crate) fn dedup_owner_references(metadata: &mut Metadata) -> Option<String> {
+pub(crate) fn dedup_owner_references(metadata: &mut Metadata, is_patch: bool) -> Option<String> {
     let mut kept: Vec<OwnerReference> = Vec::new();
     let mut repeated: Vec<String> = Vec::new();
     for reference in std::mem::take(&mut metadata.owner_references) {
@@ -86,9 +86,14 @@ pub(crate) fn dedup_owner_references(metadata: &mut Metadata) -> Option<String> 
         }
     }
     metadata.owner_references = kept;
+    let when = if is_patch {
+        " after mutating admission happens"
+    } else {
+        ""
+    };
     (!repeated.is_empty()).then(|| {
         format!(
-            ".metadata.ownerReferences contains duplicate entries; API server dedups owner \
+            ".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner \
              references in 1.20+, and may reject such requests as early as 1.24; please fix your \
              requests; duplicate UID(s) observed: {}",
             repeated.join(", ")
@@ -104,9 +109,14 @@ pub(crate) fn finalizer_warnings(ty: &Type, metadata: &Metadata) -> Vec<String> 
         .filter(|name| ty.is_custom() && !is_standard(name));
     bare.filter(|name| !name.contains('/'))
         .map(|name| {
+            let path = if name.contains('.') {
+                " including a path (/)"
+            } else {
+                ""
+            };
             format!(
-                "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name including \
-                 a path (/) to avoid accidental conflicts with other finalizer writers"
+                "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{path} to \
+                 avoid accidental conflicts with other finalizer writers"
             )
         })
         .collect()
@@ -124,8 +134,10 @@ fn name(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
     } else {
         dns::subdomain
     };
+    // Upstream counts the names of objects in characters, and all others in bytes.
     let wrong = check(&metadata.name).into_iter();
     wrong
+        .map(|why| why.replace(" bytes", " characters"))
         .map(|why| FieldError::invalid("metadata.name", &*metadata.name, &why))
         .collect()
 }
@@ -182,9 +194,9 @@ fn owner_references(references: &[OwnerReference], errors: &mut Vec<FieldError>)
         }
         if version == "v1" && reference.kind == "Event" {
             let why = "/v1, Kind=Event is disallowed from being an owner";
-            errors.push(FieldError::invalid(
-                "metadata.ownerReferences",
-                shown(reference),
+            errors.push(FieldError::invalid_as(
+                format!("metadata.ownerReferences[{index}]"),
+                &shown(reference),
                 why,
             ));
         }
@@ -195,22 +207,21 @@ fn owner_references(references: &[OwnerReference], errors: &mut Vec<FieldError>)
     if let (Some(first), Some(second)) = (controllers.next(), controllers.next()) {
         let why = format!(
             "Only one reference can have Controller set to true. Found \"true\" in references for \
-             {} and {}",
-            first.name, second.name
+             {}/{} and {}/{}",
+            first.kind, first.name, second.kind, second.name
         );
-        errors.push(FieldError::invalid(
+        let all: Vec<String> = references.iter().map(shown).collect();
+        errors.push(FieldError::invalid_as(
             "metadata.ownerReferences",
-            shown(second),
+            &format!("[{}]", all.join(",")),
             &why,
         ));
     }
 }
 
+/// As Go prints it: members in the order of their declaration.
 fn shown(reference: &OwnerReference) -> String {
-    format!(
-        "{}, Kind={}, {}",
-        reference.api_version, reference.kind, reference.name
-    )
+    serde_json::to_string(reference).expect("a reference is plain data")
 }
 
 fn finalizers(ty: &Type, finalizers: &[String], errors: &mut Vec<FieldError>) {
@@ -224,7 +235,8 @@ fn finalizers(ty: &Type, finalizers: &[String], errors: &mut Vec<FieldError>) {
                 why,
             ));
         }
-        if is_bare && !ty.is_custom() {
+        // Upstream asks this of the kinds of its own registry only, and definitions are none.
+        if is_bare && !ty.is_custom() && ty.rules != Rules::Definition {
             let why = "name is neither a standard finalizer name nor is it fully qualified";
             let field = format!("metadata.finalizers[{index}]");
             errors.push(FieldError::invalid(field, &**finalizer, why));

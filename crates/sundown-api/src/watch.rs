@@ -14,8 +14,9 @@ use crate::registry::Type;
 use crate::render::{self, Form};
 use crate::route::Target;
 use crate::selector::Selector;
-use crate::{Cx, Request, Server};
-use crate::{negotiate, options};
+use crate::table::Table;
+use crate::{Cx, Encoding, Request, Server};
+use crate::{negotiate, options, protobuf};
 
 /// As upstream: clients may rely on a bookmark a minute.
 const BOOKMARK_SECONDS: i64 = 60;
@@ -24,6 +25,10 @@ const LAST_BOOKMARK_SECONDS: i64 = 2;
 /// Watches without a timeout end after 30 to 60 minutes, so that clients spread.
 const TIMEOUT_SECONDS_MIN: i64 = 1800;
 
+/// So many lines of events at once: what a slow client has not taken waits in the log, not in memory
+/// of its own.
+const LINES_MAX: usize = 256;
+
 /// An open watch. Clone it to fork it.
 #[derive(Debug, Clone)]
 pub struct Watch {
@@ -31,6 +36,9 @@ pub struct Watch {
     namespace: Option<Namespace>,
     selector: Selector,
     form: Form,
+    encoding: Encoding,
+    /// Lines are shown as Tables.
+    table: Option<Table>,
     phase: Phase,
     has_bookmarks: bool,
     bookmark_at: Timestamp,
@@ -69,12 +77,18 @@ impl Watch {
         cx: &mut Cx<'_>,
     ) -> Result<Self, Failure> {
         let form = negotiate::form(request)?;
+        let encoding = Encoding::of(request);
+        if encoding == Encoding::Yaml {
+            let forms = "application/json;stream=watch, \
+                         application/vnd.kubernetes.protobuf;stream=watch";
+            return Err(Failure::not_acceptable_here(forms));
+        }
         let mut selector = Selector::read(request, &target.ty)?;
         if let Some(name) = &target.name {
             selector.require_name(name);
         }
         let sends_initial = sends_initial_events(request)?;
-        let revision = read_revision(request)?;
+        let revision = read_revision(request).map_err(Failure::unnamed)?;
         let phase = match (sends_initial, revision) {
             (Some(true) | None, None) => Phase::Initial {
                 not_before: Revision::ZERO,
@@ -95,6 +109,8 @@ impl Watch {
             namespace: target.namespace.as_deref().map(Namespace::from),
             selector,
             form,
+            encoding,
+            table: None,
             phase,
             has_bookmarks: options::flag(request, "allowWatchBookmarks")? == Some(true),
             bookmark_at: cx.now,
@@ -106,9 +122,34 @@ impl Watch {
 
     /// Everything that happened since the last poll.
     ///
+    /// After a long time it may take several polls: whoever got lines polls again.
+    ///
     /// Guarantees: in revision order, without a gap; where history is missing the stream ends with
     /// an ERROR of code 410.
     pub fn poll(&mut self, at: &Server, now: Timestamp) -> Polled {
+        let mut polled = self.poll_objects(at, now);
+        if let Some(table) = &mut self.table {
+            for line in &mut polled.lines {
+                *line = table.line(line, now);
+            }
+        }
+        if self.encoding == Encoding::Protobuf {
+            for line in &mut polled.lines {
+                let event = serde_json::from_slice(line).unwrap_or_default();
+                if let Some(frame) = protobuf::frame(&event) {
+                    *line = frame.into();
+                }
+            }
+        }
+        polled
+    }
+
+    /// Shows every line as a Table from now on.
+    pub(crate) fn show_as(&mut self, table: Table) {
+        self.table = Some(table);
+    }
+
+    fn poll_objects(&mut self, at: &Server, now: Timestamp) -> Polled {
         let mut lines = Vec::new();
         if self.phase == Phase::Ended || !at.registry().serves(&self.ty) {
             self.phase = Phase::Ended;
@@ -125,7 +166,9 @@ impl Watch {
                 self.phase = Phase::Ended;
                 return Polled { lines, ended: true };
             }
-            if self.has_bookmarks && now >= self.bookmark_at && at.revision() >= cursor {
+            let is_current =
+                matches!(self.phase, Phase::Live { cursor } if cursor == at.revision());
+            if self.has_bookmarks && now >= self.bookmark_at && is_current {
                 lines.push(self.bookmark(at.revision(), false));
                 self.bookmark_at = self.next_bookmark_after(now);
             }
@@ -146,13 +189,21 @@ impl Watch {
         }
     }
 
+    /// The media type of the stream.
+    pub fn media_type(&self) -> &'static str {
+        match self.encoding {
+            Encoding::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+            Encoding::Json | Encoding::Yaml => render::JSON,
+        }
+    }
+
     /// What is watched.
     pub fn resource(&self) -> &Resource {
-        &self.ty.resource
+        self.ty.storage()
     }
 
     fn send_present(&mut self, at: &Server, lines: &mut Vec<Arc<[u8]>>) {
-        for (key, stored) in at.store().of(&self.ty.resource) {
+        for (key, stored) in at.store().of(self.ty.storage()) {
             if self.sees(key, stored) {
                 lines.push(self.show("ADDED", stored));
             }
@@ -171,9 +222,16 @@ impl Watch {
         cursor: Revision,
         lines: &mut Vec<Arc<[u8]>>,
     ) -> Result<(), Failure> {
-        let events = at.store().events_after(&self.ty.resource, cursor);
+        let events = at.store().events_after(self.ty.storage(), cursor);
         let events = events.map_err(|gone| Failure::too_old(cursor, gone.floor))?;
-        lines.extend(events.filter_map(|event| self.line_of(event)));
+        for event in events {
+            lines.extend(self.line_of(event));
+            if lines.len() >= LINES_MAX {
+                let cursor = event.revision;
+                self.phase = Phase::Live { cursor };
+                return Ok(());
+            }
+        }
         self.phase = Phase::Live {
             cursor: cursor.max(at.revision()),
         };
@@ -232,6 +290,13 @@ fn sends_initial_events(request: &Request) -> Result<Option<bool>, Failure> {
     let mut errors = Vec::new();
     if asked.is_some() && matching != "NotOlderThan" {
         let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+        errors.push(FieldError::forbidden(field, why));
+    }
+    if request
+        .param("continue")
+        .is_some_and(|token| !token.is_empty())
+    {
+        let why = "resourceVersionMatch is forbidden when continue is provided";
         errors.push(FieldError::forbidden(field, why));
     }
     if asked.is_none() && !matching.is_empty() {

@@ -18,6 +18,14 @@ pub const NAMESPACE: KnownKind = KnownKind {
     plural: "namespaces",
 };
 
+/// apiextensions.k8s.io/v1 `CustomResourceDefinition`.
+pub const CRD: KnownKind = KnownKind {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    kind: "CustomResourceDefinition",
+    plural: "customresourcedefinitions",
+};
+
 /// v1 Event: never an owner, never collected.
 pub const EVENT: KnownKind = KnownKind {
     group: "",

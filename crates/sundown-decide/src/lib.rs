@@ -1,6 +1,7 @@
 //! The controllers, as pure decisions. One module per controller; `view` reads, `decide` chooses.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod crd;
 pub mod kinds;
 pub mod namespace;
 pub mod owner_gc;
@@ -9,6 +10,7 @@ mod shipped;
 mod testing;
 pub mod ttl;
 
+pub use crd::Definitions;
 pub use namespace::Namespaces;
 pub use owner_gc::OwnerGc;
 pub use shipped::{Crew, shipped};

@@ -3,7 +3,7 @@
 
 use sundown_model::Controller;
 
-use crate::{Namespaces, OwnerGc, Ttl};
+use crate::{Definitions, Namespaces, OwnerGc, Ttl};
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
 pub trait Crew {
@@ -16,4 +16,5 @@ pub fn shipped(crew: &mut impl Crew) {
     crew.take::<OwnerGc>();
     crew.take::<Ttl>();
     crew.take::<Namespaces>();
+    crew.take::<Definitions>();
 }

@@ -149,6 +149,13 @@ pub(crate) fn catalog() -> Catalog {
         ty("", "namespaces", "Namespace", false),
         ty("", "pods", "Pod", true),
         ty("batch", "jobs", "Job", true),
+        ty(
+            "apiextensions.k8s.io",
+            "customresourcedefinitions",
+            "CustomResourceDefinition",
+            false,
+        ),
+        ty("sky.io", "suns", "Sun", true),
         // It can be read and nothing else, so nobody watches it.
         ResourceType {
             verbs: [Verb::Get].into(),

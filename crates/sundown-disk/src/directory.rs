@@ -16,8 +16,8 @@ const FORMAT_WORDS: &str = "sundown data format ";
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
-    /// Locked as long as it is open.
-    _lock: File,
+    /// Locked as long as it is open. None: nobody has ever used the directory.
+    _lock: Option<File>,
 }
 
 impl Directory {
@@ -29,28 +29,32 @@ impl Directory {
         made.map_err(failed)?;
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let mut lock = options.open(path.join("lock")).map_err(failed)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut pid = String::new();
-                // Without the pid the refusal stands all the same.
-                let _ = lock.read_to_string(&mut pid);
-                return Err(OpenError::InUse {
-                    path: path.to_owned(),
-                    pid: pid.trim().parse().ok(),
-                });
-            }
-            Err(TryLockError::Error(source)) => return Err(failed(source)),
-        }
+        let mut file = options.open(path.join("lock")).map_err(failed)?;
+        lock(path, &mut file)?;
         let pid = format!("{}\n", std::process::id());
-        let told = lock
+        let told = file
             .set_len(0)
-            .and_then(|()| lock.write_all(pid.as_bytes()));
+            .and_then(|()| file.write_all(pid.as_bytes()));
         told.map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
-            _lock: lock,
+            _lock: Some(file),
+        })
+    }
+
+    /// Keeps others out while this process looks, and writes nothing.
+    pub(crate) fn look_at(path: &Path) -> Result<Self, OpenError> {
+        let file = match File::open(path.join("lock")) {
+            Ok(mut file) => {
+                lock(path, &mut file)?;
+                Some(file)
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(OpenError::io(path, error)),
+        };
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: file,
         })
     }
 
@@ -58,13 +62,10 @@ impl Directory {
     ///
     /// Errors: a newer format, or a format file that is missing or says nothing.
     pub(crate) fn is_new(&self) -> Result<bool, OpenError> {
-        if self.creating().exists() {
-            return Ok(true);
-        }
         let text = match fs::read_to_string(self.format()) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if !self.database().exists() && !self.high_water().exists() {
+                if !self.database().exists() {
                     return Ok(true);
                 }
                 return Err(self.damage("the file `format` is missing").into());
@@ -72,7 +73,8 @@ impl Directory {
             Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
             Err(error) => return Err(OpenError::io(&self.path, error)),
         };
-        let number = text.trim_end().strip_prefix(FORMAT_WORDS);
+        let number = text.strip_suffix('\n');
+        let number = number.and_then(|it| it.strip_prefix(FORMAT_WORDS));
         match number.and_then(|it| it.parse::<u32>().ok()) {
             Some(FORMAT) => Ok(false),
             Some(found) if found > FORMAT => Err(OpenError::Newer {
@@ -84,23 +86,33 @@ impl Directory {
         }
     }
 
-    /// Removes what an interrupted first start left, and notes that another one begins.
-    pub(crate) fn begin_creation(&self) -> io::Result<()> {
-        File::create(self.creating())?.sync_all()?;
-        if self.database().exists() {
-            fs::remove_dir_all(self.database())?;
-        }
-        Ok(())
-    }
-
-    /// Notes that everything is in place.
-    pub(crate) fn end_creation(&self) -> io::Result<()> {
-        let mut file = File::create(self.format())?;
+    /// Notes the format, whole or not at all: from now on the directory is not new.
+    pub(crate) fn note_format(&self) -> io::Result<()> {
+        let temporary = self.path.join("format.new");
+        let mut file = File::create(&temporary)?;
         file.write_all(format!("{FORMAT_WORDS}{FORMAT}\n").as_bytes())?;
         file.sync_all()?;
-        self.sync()?;
-        fs::remove_file(self.creating())?;
+        fs::rename(&temporary, self.format())?;
         self.sync()
+    }
+
+    /// Puts a database that was built into its place; `db` must be free.
+    pub(crate) fn install(&self) -> io::Result<()> {
+        fs::rename(self.ready(), self.database())?;
+        self.sync()
+    }
+
+    /// Removes what interrupted starts left, and finishes the step that one of them had begun.
+    ///
+    /// Assumes: the directory is not new.
+    pub(crate) fn tidy(&self) -> io::Result<()> {
+        remove(&self.scratch())?;
+        remove(&self.building())?;
+        match (self.database().exists(), self.ready().exists()) {
+            (false, true) => self.install(),
+            (true, true) => remove(&self.ready()),
+            (_, false) => Ok(()),
+        }
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {
@@ -124,12 +136,28 @@ impl Directory {
         self.path.join("db")
     }
 
+    /// A new database that is not whole yet.
+    pub(crate) fn building(&self) -> PathBuf {
+        self.path.join("building")
+    }
+
+    /// A new database, whole and synced, that waits to take its place.
+    pub(crate) fn ready(&self) -> PathBuf {
+        self.path.join("ready")
+    }
+
+    /// Where the copy lies that a start looks at.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.path.join("scratch")
+    }
+
     pub(crate) fn high_water(&self) -> PathBuf {
         self.path.join("high-water")
     }
 
-    pub(crate) fn aside(&self) -> PathBuf {
-        self.path.join("aside")
+    /// The note of a run that shows some writes before they are synced.
+    pub(crate) fn relaxed(&self) -> PathBuf {
+        self.path.join("relaxed")
     }
 
     pub(crate) fn damage(&self, what: impl Into<String>) -> Damage {
@@ -144,8 +172,28 @@ impl Directory {
     fn format(&self) -> PathBuf {
         self.path.join("format")
     }
+}
 
-    fn creating(&self) -> PathBuf {
-        self.path.join("creating")
+/// Removes a directory and everything in it, if it is there.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn lock(path: &Path, file: &mut File) -> Result<(), OpenError> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let mut pid = String::new();
+            // Without the pid the refusal stands all the same.
+            let _ = file.read_to_string(&mut pid);
+            Err(OpenError::InUse {
+                path: path.to_owned(),
+                pid: pid.trim().parse().ok(),
+            })
+        }
+        Err(TryLockError::Error(source)) => Err(OpenError::io(path, source)),
     }
 }

@@ -15,8 +15,8 @@ use sundown_store::{Event, History, Revision};
 
 use crate::directory::Directory;
 use crate::high_water::HighWater;
-use crate::record::{Entry, Sum, object, object_key};
-use crate::{Damage, Summary};
+use crate::record::{Change, Entry, Sum, object, object_key};
+use crate::{Damage, Summary, relaxed};
 
 /// Two keyspaces make a write buffer of twice this; fjall 3.1 reads no bound of its own for it.
 const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
@@ -25,6 +25,14 @@ const JOURNAL_BYTES: u64 = 64 * 1024 * 1024;
 const CACHE_BYTES: u64 = 1024 * 1024;
 /// One for flushes while the other compacts.
 const WORKERS: usize = 2;
+
+/// How many old events one group forgets: after a pause all of them are too old at once, and the
+/// first write should not pay for it alone. More than one group can add, or the log would grow.
+const TRIM_MAX: usize = 4_096;
+
+/// How many events may be seen before they are synced: so many revisions are left out after a power
+/// failure that may have taken some of them.
+pub const RELAXED_MAX: usize = 1_000;
 
 /// How much room there must be before a full disk is tried again.
 const ROOM_BYTES: usize = 1024 * 1024;
@@ -42,14 +50,19 @@ pub struct Options {
 
 /// Keeps commits. One implementation is shipped; tests of the server bring others.
 pub trait Keep: Send {
-    /// Makes events durable, all or none, and forgets events older than `oldest`.
+    /// Hands events to the system, all or none, and forgets events older than `oldest`. A killed
+    /// process does not lose them from here on.
     ///
-    /// Assumes: the revisions follow those of the last successful call.
-    fn append(
-        &mut self,
-        events: &[Arc<Event>],
-        oldest: Option<Revision>,
-    ) -> Result<(), AppendError>;
+    /// Assumes: the revisions follow those of the last successful call, which was synced.
+    fn write(&mut self, events: &[Arc<Event>], oldest: Option<Revision>)
+    -> Result<(), AppendError>;
+
+    /// Makes durable what was written.
+    fn sync(&mut self) -> Result<(), AppendError>;
+
+    /// Called before any events are shown between `write` and `sync`: at most [`RELAXED_MAX`] of
+    /// them at once.
+    fn relax(&mut self) -> Result<(), AppendError>;
 }
 
 /// Why nothing was written.
@@ -107,6 +120,11 @@ impl OpenError {
         let path = path.to_owned();
         Self::Io { path, source }
     }
+
+    pub(crate) fn database(path: &Path, source: fjall::Error) -> Self {
+        let path = path.to_owned();
+        Self::Database { path, source }
+    }
 }
 
 /// An open data directory.
@@ -116,6 +134,8 @@ pub struct Disk {
     /// None after a full disk, until there is room again.
     handles: Option<Handles>,
     full_at: Option<Instant>,
+    /// Whether it is noted that some writes are seen before they are synced.
+    is_relaxed: bool,
     head: Revision,
     /// The oldest record of the log.
     first: Revision,
@@ -135,7 +155,7 @@ impl Disk {
         self.summary
     }
 
-    fn write(&mut self, events: &[Arc<Event>], oldest: Option<Revision>) -> fjall::Result<()> {
+    fn append(&mut self, events: &[Arc<Event>], oldest: Option<Revision>) -> fjall::Result<()> {
         let handles = self.handles.as_ref().expect("reopened before");
         let mut batch = handles.database.batch();
         let (mut head, mut sum) = (self.head, self.sum);
@@ -158,8 +178,12 @@ impl Disk {
                 group,
                 at: event.at,
                 key: event.key.clone(),
-                is_put: new.is_some(),
-                prev: event.prev.as_deref().cloned(),
+                change: if new.is_some() {
+                    Change::Put
+                } else {
+                    Change::Delete
+                },
+                prev: event.prev.clone(),
                 sum,
             };
             batch.insert(&handles.log, log_key(head), entry.encode());
@@ -172,12 +196,15 @@ impl Disk {
             }
         }
         let mut first = self.first;
-        while oldest.is_some_and(|oldest| first < oldest) && first < group {
+        for _ in 0..TRIM_MAX {
+            if oldest.is_none_or(|oldest| first >= oldest) || first >= group {
+                break;
+            }
             batch.remove(&handles.log, log_key(first));
             first = first.next();
         }
         batch.commit()?;
-        // Errors of writing come here, so that those of the next line are of syncing only.
+        // Errors of writing come here, so that those of `sync` are of syncing only.
         handles.database.persist(PersistMode::Buffer)?;
         (self.head, self.sum, self.first) = (head, sum, first);
         Ok(())
@@ -198,15 +225,22 @@ impl Disk {
             return Err(full());
         }
         let handles = Handles::open(&self.directory.database()).map_err(AppendError::Failed)?;
-        let newest = handles.log.last_key_value().map(fjall::Guard::key);
-        let newest = newest.transpose().map_err(AppendError::Failed)?;
-        let is_as_left = newest.is_some_and(|key| *key == log_key(self.head));
-        if !is_as_left && self.head != self.summary.revision {
+        let newest = handles.newest().map_err(AppendError::Failed)?;
+        if newest != self.newest() {
             return Err(AppendError::Failed(fjall::Error::Unrecoverable));
         }
         self.handles = Some(handles);
         self.full_at = None;
         Ok(())
+    }
+
+    /// The newest record that the log must have: without entries there is its base.
+    fn newest(&self) -> Revision {
+        if self.first <= self.head {
+            self.head
+        } else {
+            Revision::ZERO
+        }
     }
 
     fn has_room(&self) -> io::Result<bool> {
@@ -225,7 +259,7 @@ impl Disk {
 }
 
 impl Keep for Disk {
-    fn append(
+    fn write(
         &mut self,
         events: &[Arc<Event>],
         oldest: Option<Revision>,
@@ -235,35 +269,56 @@ impl Keep for Disk {
         }
         self.reopen()?;
         let before = (self.head, self.sum, self.first);
-        if let Err(error) = self.write(events, oldest) {
-            (self.head, self.sum, self.first) = before;
-            // What fjall did not write whole it cuts off when it is opened again.
-            self.handles = None;
-            let is_poisoned = matches!(error, fjall::Error::Poisoned);
-            let no_room = match &error {
-                fjall::Error::Io(io) => is_full(io),
-                // A flush in the background failed; only the disk can say whether it was full.
-                _ => is_poisoned && matches!(self.has_room(), Ok(false)),
-            };
-            if !no_room {
-                return Err(AppendError::Failed(error));
-            }
-            self.full_at = Some(Instant::now());
-            return Err(AppendError::Full(io::ErrorKind::StorageFull.into()));
+        let Err(error) = self.append(events, oldest) else {
+            return Ok(());
+        };
+        (self.head, self.sum, self.first) = before;
+        // What fjall did not write whole it cuts off when it is opened again.
+        self.handles = None;
+        let is_poisoned = matches!(error, fjall::Error::Poisoned);
+        let no_room = match &error {
+            fjall::Error::Io(io) => is_full(io),
+            // A flush in the background failed; only the disk can say whether it was full.
+            _ => is_poisoned && matches!(self.has_room(), Ok(false)),
+        };
+        if !no_room {
+            return Err(AppendError::Failed(error));
         }
-        let handles = self.handles.as_ref().expect("just written with it");
+        self.full_at = Some(Instant::now());
+        Err(AppendError::Full(io::ErrorKind::StorageFull.into()))
+    }
+
+    fn sync(&mut self) -> Result<(), AppendError> {
+        let Some(handles) = &self.handles else {
+            return Ok(());
+        };
         // Never tried again: after a failed sync nobody knows what is on the disk.
         let synced = handles.database.persist(PersistMode::SyncData);
         synced.map_err(AppendError::Failed)?;
         let raised = self.high_water.raise(self.head);
         raised.map_err(|error| AppendError::Failed(error.into()))
     }
+
+    fn relax(&mut self) -> Result<(), AppendError> {
+        if !self.is_relaxed {
+            relaxed::note(&self.directory).map_err(|error| {
+                if is_full(&error) {
+                    AppendError::Full(error)
+                } else {
+                    AppendError::Failed(error.into())
+                }
+            })?;
+            self.is_relaxed = true;
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
         // Everything acknowledged is synced; this only spares the next start a doubt.
-        if let Err(error) = self.high_water.sync() {
+        let noted = self.high_water.sync();
+        if let Err(error) = noted.and_then(|()| relaxed::forget(&self.directory)) {
             tracing::warn!(%error, "sync the high-water revision");
         }
     }
@@ -292,6 +347,18 @@ impl Handles {
             log: database.keyspace("log", options)?,
             database,
         })
+    }
+
+    /// The newest record of the log; zero is its base.
+    fn newest(&self) -> fjall::Result<Revision> {
+        let Some(guard) = self.log.last_key_value() else {
+            return Err(fjall::Error::Unrecoverable);
+        };
+        let key = <[u8; 8]>::try_from(&*guard.key()?);
+        let number = key.map(u64::from_be_bytes);
+        number
+            .map(Revision::new)
+            .map_err(|_| fjall::Error::Unrecoverable)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! It is written after every group and synced once a second. A killed process loses none of it; after
 //! a power failure it may be a second old, and then only the last group of the journal can be lost
-//! unseen: any earlier one is betrayed by its successors, see `journal.rs`.
+//! unseen: any earlier one is betrayed by its successors, see `scratch.rs`.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -25,13 +25,12 @@ pub(crate) struct HighWater {
 
 impl HighWater {
     /// Writes a new file, whole or not at all.
-    pub(crate) fn create(path: &Path, revision: Revision) -> io::Result<Self> {
+    pub(crate) fn create(path: &Path, revision: Revision) -> io::Result<()> {
         let temporary = path.with_extension("new");
         let file = File::create(&temporary)?;
         file.write_all_at(line(revision).as_bytes(), 0)?;
         file.sync_all()?;
-        std::fs::rename(&temporary, path)?;
-        Self::open(path)
+        std::fs::rename(&temporary, path)
     }
 
     pub(crate) fn open(path: &Path) -> io::Result<Self> {

@@ -10,11 +10,12 @@ mod damage;
 mod directory;
 mod disk;
 mod high_water;
-mod journal;
 mod record;
 mod recovery;
+mod relaxed;
+mod scratch;
 
 pub use damage::Damage;
-pub use disk::{AppendError, Disk, Keep, OpenError, Options};
+pub use disk::{AppendError, Disk, Keep, OpenError, Options, RELAXED_MAX};
 pub use record::Sum;
 pub use recovery::Summary;

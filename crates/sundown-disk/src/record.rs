@@ -1,6 +1,8 @@
 //! The bytes of one record: an object, a log entry, the base of the log. Each carries its checksum;
 //! where records lie and which must be there is left to the recovery.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use sundown_model::{ObjectKey, Resource};
 use sundown_store::{Revision, Stored};
@@ -32,6 +34,15 @@ impl Sum {
     }
 }
 
+/// What an entry of the log did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    Delete,
+    Put,
+    /// No object: the revisions before it, back to the last entry, are never given.
+    Skip,
+}
+
 /// One entry of the log. The new state is not in it: it is what the next entry of the same key took
 /// away, or the live object.
 #[derive(Debug, Clone)]
@@ -41,8 +52,8 @@ pub(crate) struct Entry {
     pub(crate) group: Revision,
     pub(crate) at: Timestamp,
     pub(crate) key: ObjectKey,
-    pub(crate) is_put: bool,
-    pub(crate) prev: Option<Stored>,
+    pub(crate) change: Change,
+    pub(crate) prev: Option<Arc<Stored>>,
     /// The state after it.
     pub(crate) sum: Sum,
 }
@@ -108,7 +119,11 @@ impl Entry {
         }
         rest.extend_from_slice(&self.at.as_nanosecond().to_le_bytes());
         put_sum(&mut rest, self.sum);
-        rest.push(u8::from(self.is_put));
+        rest.push(match self.change {
+            Change::Delete => 0,
+            Change::Put => 1,
+            Change::Skip => 2,
+        });
         let key = object_key(&self.key);
         let key_length = u32::try_from(key.len()).expect("a key is short");
         rest.extend_from_slice(&key_length.to_le_bytes());
@@ -125,20 +140,25 @@ impl Entry {
         let (revision, group) = (Revision::new(number(from)?), Revision::new(number(from)?));
         let nanoseconds = i128::from_le_bytes(take(from, 16)?.try_into().ok()?);
         let sum = read_sum(from)?;
-        let is_put = take(from, 1)? == [1];
+        let change = match take(from, 1)? {
+            [0] => Change::Delete,
+            [1] => Change::Put,
+            [2] => Change::Skip,
+            _ => return None,
+        };
         let key_length = u32::from_le_bytes(take(from, 4)?.try_into().ok()?);
         let key = read_object_key(take(from, usize::try_from(key_length).ok()?)?, last)?;
         let prev = if from.is_empty() {
             None
         } else {
-            Some(Stored::decode(from)?)
+            Some(Arc::new(Stored::decode(from)?))
         };
         Some(Self {
             revision,
             group,
             at: Timestamp::from_nanosecond(nanoseconds).ok()?,
             key,
-            is_put,
+            change,
             prev,
             sum,
         })

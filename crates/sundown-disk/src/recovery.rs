@@ -1,6 +1,6 @@
 //! From records to a store: reads everything, believes nothing, and says exactly what is wrong.
 //!
-//! What is done about damage is decided in `disk.rs`.
+//! What is done about damage is decided in `disk/start.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use fjall::Keyspace;
 use sundown_model::ObjectKey;
 use sundown_store::{Event, History, Restored, Revision, Store, Stored};
 
-use crate::record::{Base, Entry, Sum, object, object_key, read_object, read_object_key};
+use crate::record::{Base, Change, Entry, Sum, object, object_key, read_object, read_object_key};
 
 /// What a sound data directory holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +123,7 @@ impl Records {
         let later = self.entries.iter().rev();
         for entry in later.take_while(|entry| entry.revision > to) {
             match &entry.prev {
-                Some(prev) => objects.insert(entry.key.clone(), Arc::new(prev.clone())),
+                Some(prev) => objects.insert(entry.key.clone(), Arc::clone(prev)),
                 None => objects.remove(&entry.key),
             };
         }
@@ -162,11 +162,14 @@ impl Records {
         let mut states: BTreeMap<&ObjectKey, Option<Arc<Stored>>> = BTreeMap::new();
         let mut events = Vec::with_capacity(self.entries.len());
         for entry in self.entries.iter().rev() {
-            let prev = entry.prev.clone().map(Arc::new);
+            let prev = entry.prev.clone();
+            if entry.change == Change::Skip {
+                continue;
+            }
             let later = states.insert(&entry.key, prev.clone());
             let new = later.unwrap_or_else(|| self.objects.get(&entry.key).cloned());
             let written = new.as_ref().map(|new| new.revision());
-            if written != entry.is_put.then_some(entry.revision) {
+            if written != (entry.change == Change::Put).then_some(entry.revision) {
                 return None;
             }
             events.push(Event {
@@ -187,7 +190,11 @@ impl Records {
         };
         let mut end = first.revision;
         for entry in &self.entries[1..] {
-            if entry.revision != end.next() {
+            let follows = match entry.change {
+                Change::Put | Change::Delete => entry.revision == end.next(),
+                Change::Skip => entry.revision > end,
+            };
+            if !follows {
                 break;
             }
             end = entry.revision;

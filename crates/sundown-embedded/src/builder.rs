@@ -14,6 +14,7 @@ use sundown_server::{
     ManualClock, Shared, SystemClock, Tasks,
 };
 
+use crate::data::Data;
 use crate::embedded::{Door, Embedded};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
 use crate::ports::{CommitBarrier, SameClock};
@@ -26,6 +27,7 @@ pub struct Builder {
     listen: Option<Listen>,
     manual_from: Option<Timestamp>,
     flight_record: Option<PathBuf>,
+    data: Option<Data>,
 }
 
 /// Where HTTPS listens and who is told how to get in.
@@ -61,6 +63,15 @@ pub enum StartError {
     /// The flight cannot be recorded.
     #[error(transparent)]
     Recorder(#[from] RecorderError),
+    /// The data directory is refused.
+    #[error(transparent)]
+    Data(#[from] sundown_disk::OpenError),
+    /// The directory has data, but nobody is known who could serve it.
+    #[error("{} is missing: kubeconfigs and tokens could not stay valid", path.display())]
+    IdentityGone { path: PathBuf },
+    /// A durable server did not start.
+    #[error("start on the data directory")]
+    Durable(#[from] sundown_server::OpenError),
     /// The server did not answer a first list.
     #[error("list namespaces")]
     FirstList(#[source] Box<kube::Error>),
@@ -74,6 +85,7 @@ impl Default for Builder {
             listen: None,
             manual_from: None,
             flight_record: None,
+            data: None,
         }
     }
 }
@@ -125,6 +137,13 @@ impl Builder {
         }
     }
 
+    /// Keeps everything in a directory; in memory if nothing is said.
+    #[must_use]
+    pub fn data(self, data: Data) -> Self {
+        let data = Some(data);
+        Self { data, ..self }
+    }
+
     /// Starts it, and returns when a first list has been answered.
     ///
     /// Assumes: a tokio runtime with time and, for HTTPS, network.
@@ -141,12 +160,26 @@ impl Builder {
             garbage_collector: self.garbage_collector,
             ..sundown_api::Config::default()
         };
-        let shared = Arc::new(Shared::new(config, Arc::clone(&clock), Entropy::system()));
+        let (shared, identity) = match &self.data {
+            Some(data) => {
+                let (shared, identity) = data.open(config, Arc::clone(&clock))?;
+                (shared, Some(identity))
+            }
+            None => (
+                Shared::new(config, Arc::clone(&clock), Entropy::system()),
+                None,
+            ),
+        };
+        let shared = Arc::new(shared);
         let mut tasks = Tasks::new();
         let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
         let client = Client::new(service, "default");
         let door = match &self.listen {
-            Some(listen) => Some(open_door(listen, &shared, &mut tasks).await?),
+            Some(listen) => {
+                let identity = identity.map_or_else(|| Identity::generate(&[]), Ok)?;
+                let data = self.data.as_ref();
+                Some(open_door(listen, data, identity, &shared, &mut tasks).await?)
+            }
             None => None,
         };
         watch_over(&shared, &mut tasks);
@@ -199,11 +232,15 @@ impl Builder {
 
 async fn open_door(
     listen: &Listen,
+    data: Option<&Data>,
+    identity: Identity,
     shared: &Arc<Shared>,
     tasks: &mut Tasks,
 ) -> Result<Door, StartError> {
-    let identity = Identity::generate(&[])?;
-    let https = Https::bind(Arc::clone(shared), &identity, listen.address).await?;
+    let https = match data {
+        Some(data) => data.bind(listen, shared, &identity).await?,
+        None => Https::bind(Arc::clone(shared), &identity, listen.address).await?,
+    };
     let url = https.url();
     let content = identity.kubeconfig(&url, Credential::Token);
     tasks.spawn("https", https.serve(tasks.signal()));

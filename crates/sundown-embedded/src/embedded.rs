@@ -123,10 +123,13 @@ impl Embedded {
         Ok(self.tasks.run().await?)
     }
 
-    /// Ends it in good order: requests are answered, watches ended, the kubeconfig removed.
+    /// Ends it in good order: requests are answered, watches ended, the kubeconfig removed, the data
+    /// directory free for another.
     pub async fn stop(self) -> Result<(), StopError> {
         drop(self.door);
-        Ok(self.tasks.stop(STOP_TIME_MAX).await?)
+        let stopped = self.tasks.stop(STOP_TIME_MAX).await;
+        self.shared.close().await;
+        Ok(stopped?)
     }
 }
 

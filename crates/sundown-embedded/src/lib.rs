@@ -14,12 +14,15 @@
 //! real cluster. What the server answers and what the controllers decide lies in other crates.
 
 mod builder;
+mod data;
 mod embedded;
 mod kubeconfig;
 mod ports;
 
 pub use builder::{Builder, Listen, StartError};
+pub use data::Data;
 pub use embedded::{Embedded, StopError};
 pub use kubeconfig::KubeconfigError;
 pub use sundown_driver::{Counts, DriverHandle, WaitError, controllers};
 pub use sundown_engine::Explanation;
+pub use sundown_server::Durability;

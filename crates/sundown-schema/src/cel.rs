@@ -4,11 +4,18 @@
 //! An own evaluator and not `kube-cel`: its tree reaches a clock, locks and libc, and it has no
 //! budget. Ours counts steps, so that no clock is needed.
 
+mod ast;
 mod check;
+mod escape;
+mod estimate;
 mod eval;
 mod functions;
 mod lex;
+mod library;
+mod overloads;
 mod parse;
+mod text;
+mod ty;
 mod value;
 
 use std::cell::Cell;
@@ -19,14 +26,18 @@ use serde_json::Value;
 use crate::Problem;
 use crate::lists::key_of;
 use crate::node::{Kind, ListType, Node};
+use ast::Expr;
 use eval::{Error, Scope};
-use parse::{Expr, parse};
+use parse::parse;
 use value::Val;
 
-pub(crate) use check::{check, is_hostile};
+pub(crate) use check::check;
+pub(crate) use ty::{Decl, REQUEST_BYTES_MAX, Ty};
 
 /// What all rules of one object may cost, in steps; upstream's budget is of the same size.
 const BUDGET_MAX: u64 = 10_000_000;
+/// What one rule may cost at one place.
+const CALL_BUDGET_MAX: u64 = 1_000_000;
 const MESSAGE_BYTES_MAX: usize = 5 * 1024;
 
 /// One rule.
@@ -51,7 +62,7 @@ impl Rule {
         Self {
             text: text("rule").into(),
             message: text("message").into(),
-            uses_old: expr.as_ref().is_some_and(|it| check::names(it, "oldSelf")),
+            uses_old: expr.as_ref().is_some_and(|it| it.names("oldSelf")),
             expr,
             message_expr: parse(message).ok().filter(|_| !message.is_empty()),
             field_path: text("fieldPath").into(),
@@ -98,23 +109,22 @@ impl Rule {
 
 /// What the rules say about an object.
 pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Problem> {
-    let budget = Cell::new(BUDGET_MAX);
-    let mut problems = Vec::new();
     let mut judge = Judge {
-        budget: &budget,
-        problems: &mut problems,
+        budget: BUDGET_MAX,
+        problems: Vec::new(),
     };
     // Out of budget is told in the problems; the rest is not judged.
     let _done = judge.node(root, new, old, "");
-    problems
+    judge.problems
 }
 
-struct Judge<'b> {
-    budget: &'b Cell<u64>,
-    problems: &'b mut Vec<Problem>,
+struct Judge {
+    /// What is left for all rules.
+    budget: u64,
+    problems: Vec<Problem>,
 }
 
-impl Judge<'_> {
+impl Judge {
     /// None once the budget is used up.
     fn node(&mut self, schema: &Node, new: &Value, old: Option<&Value>, path: &str) -> Option<()> {
         if !schema.has_rules || new.is_null() {
@@ -185,12 +195,21 @@ impl Judge<'_> {
         } else {
             names.extend(old.map(|old| ("oldSelf", old)));
         }
+        let budget = Cell::new(CALL_BUDGET_MAX);
         let mut scope = Scope {
             names,
-            budget: self.budget,
+            budget: &budget,
         };
         let kind = Value::from(schema.kind.map_or("", Kind::name));
-        match scope.eval(expr) {
+        let result = scope.eval(expr);
+        let Some(left) = self.budget.checked_sub(CALL_BUDGET_MAX - budget.get()) else {
+            let why = "validation failed due to running out of cost budget, no further validation \
+                       rules will be run";
+            self.problems.push(Problem::invalid(path, &kind, why));
+            return None;
+        };
+        self.budget = left;
+        match result {
             Ok(Val::Bool(true)) => {}
             Ok(_) => {
                 let message = rule.message_expr.as_ref().map(|it| scope.eval(it));
@@ -204,9 +223,12 @@ impl Judge<'_> {
                 self.problems.push(rule.problem(schema, new, path, message));
             }
             Err(Error::Exhausted) => {
-                let why = "validation failed due to running out of cost budget, no further \
-                           validation rules will be run";
-                self.problems.push(Problem::invalid(path, &kind, why));
+                let why = format!(
+                    "'operation cancelled: actual cost limit exceeded': no further validation rules \
+                     will be run due to call cost exceeds limit for rule: {}",
+                    rule.name()
+                );
+                self.problems.push(Problem::invalid(path, &kind, &why));
                 return None;
             }
             Err(Error::Told(why)) if why.starts_with("no such overload") => {

@@ -12,13 +12,16 @@
 mod cel;
 mod compile;
 mod duplicates;
+mod field_path;
 mod formats;
 mod lists;
+mod member;
 mod node;
 mod path;
 mod pattern;
 mod problem;
 mod prune;
+mod rules;
 mod structural;
 mod validate;
 
@@ -26,6 +29,8 @@ use serde_json::Value;
 
 pub use compile::Compiler;
 pub use duplicates::duplicate_fields;
+pub use field_path::{FieldPath, FieldPathFault, field_path};
+pub use member::member;
 pub use path::JsonPath;
 pub use problem::Problem;
 pub use structural::check;
@@ -44,24 +49,57 @@ impl Schema {
         prune::prune(&self.root, object)
     }
 
-    /// Fills in defaults, and drops nulls where the schema has a default and takes no null.
+    /// Fills in defaults, and drops nulls that the schema does not take.
     pub fn default(&self, object: &mut Value) {
+        prune::drop_nulls(&self.root, object);
         prune::default(&self.root, object);
     }
 
-    /// What is wrong with an object; on an update unchanged parts are not judged again.
+    /// All that is wrong with an object; on an update unchanged parts are not judged again.
     pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Problem> {
-        let mut problems = validate::validate(&self.root, new, old);
-        problems.extend(lists::validate(&self.root, new));
-        if !self.root.has_rules {
-            return problems;
+        let mut problems = self.structure(new, old);
+        problems.extend(self.content(new, old, &problems));
+        problems
+    }
+
+    /// What is wrong with the types and values of an object.
+    pub fn structure(&self, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+        validate::validate(&self.root, new, old)
+    }
+
+    /// The same of its status alone, which is told as if it were an object of its own.
+    pub fn structure_of_status(&self, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+        let (Some(schema), Some(new)) = (self.root.property("status"), new.get("status")) else {
+            return Vec::new();
+        };
+        let old = old.and_then(|old| old.get("status"));
+        let mut problems = validate::validate(schema, new, old);
+        for problem in &mut problems {
+            problem.field = match problem.field.as_str() {
+                "<nil>" => "status".to_owned(),
+                field => format!("status.{field}"),
+            };
         }
-        if problems.is_empty() {
-            cel::validate(&self.root, new, old)
+        problems
+    }
+
+    /// What is there twice in lists, and what the rules say. Rules are not looked at when `before`
+    /// names something that they could trip over.
+    pub fn content(&self, new: &Value, old: Option<&Value>, before: &[Problem]) -> Vec<Problem> {
+        let was_unique = old.is_none_or(|old| lists::validate(&self.root, old).is_empty());
+        let mut problems = if was_unique {
+            lists::validate(&self.root, new)
         } else {
-            problems.push(Problem::unchecked_rules());
-            problems
+            Vec::new()
+        };
+        if self.root.has_rules {
+            if before.iter().any(Problem::blocks_rules) {
+                problems.push(Problem::unchecked_rules());
+            } else {
+                problems.extend(cel::validate(&self.root, new, old));
+            }
         }
+        problems
     }
 
     /// How many distinct nodes the schema has.

@@ -29,8 +29,13 @@ impl Pattern {
 
     /// Whether a text matches. A pattern that does not compile was refused at registration.
     pub(crate) fn matches(&self, text: &str) -> bool {
+        self.regex().is_none_or(|regex| regex.is_match(text))
+    }
+
+    /// The automaton; None if the pattern does not compile.
+    pub(crate) fn regex(&self) -> Option<&Regex> {
         let compiled = self.compiled.get_or_init(|| compile(&self.text).ok());
-        compiled.as_ref().is_none_or(|regex| regex.is_match(text))
+        compiled.as_ref()
     }
 }
 

@@ -15,6 +15,16 @@ pub struct Problem {
     pub text: String,
 }
 
+/// A value as Go writes it, which keeps away from what HTML would read.
+pub(crate) fn go_json(value: &Value) -> String {
+    let text = value.to_string();
+    if !text.contains(['<', '>', '&']) {
+        return text;
+    }
+    let text = text.replace('<', "\\u003c").replace('>', "\\u003e");
+    text.replace('&', "\\u0026")
+}
+
 impl Problem {
     fn new(reason: &'static str, field: impl Into<String>, text: String) -> Self {
         let field = field.into();
@@ -32,7 +42,13 @@ impl Problem {
 
     /// A value that is not allowed.
     pub fn invalid(field: impl Into<String>, value: &Value, why: &str) -> Self {
-        let text = format!("Invalid value: {value}: {why}");
+        let text = format!("Invalid value: {}: {why}", go_json(value));
+        Self::new("FieldValueInvalid", field, text)
+    }
+
+    /// A value that is not allowed, in another form than its own.
+    pub fn invalid_as(field: impl Into<String>, shown: &str, why: &str) -> Self {
+        let text = format!("Invalid value: {shown}: {why}");
         Self::new("FieldValueInvalid", field, text)
     }
 
@@ -43,7 +59,7 @@ impl Problem {
 
     /// A value of another type.
     pub fn type_invalid(field: impl Into<String>, value: &Value, why: &str) -> Self {
-        let text = format!("Invalid value: {value}: {why}");
+        let text = format!("Invalid value: {}: {why}", go_json(value));
         Self::new("FieldValueTypeInvalid", field, text)
     }
 
@@ -74,7 +90,8 @@ impl Problem {
         });
         let quoted: Vec<String> = quoted.collect();
         let text = format!(
-            "Unsupported value: {value}: supported values: {}",
+            "Unsupported value: {}: supported values: {}",
+            go_json(value),
             quoted.join(", ")
         );
         Self::new("FieldValueNotSupported", field, text)
@@ -94,8 +111,20 @@ impl Problem {
 
     /// A value that is there twice.
     pub fn duplicate(field: impl Into<String>, value: &Value) -> Self {
-        let text = format!("Duplicate value: {value}");
+        let text = format!("Duplicate value: {}", go_json(value));
         Self::new("FieldValueDuplicate", field, text)
+    }
+
+    /// Whether rules could trip over what is wrong here.
+    pub(crate) fn blocks_rules(&self) -> bool {
+        const BLOCKING: [&str; 5] = [
+            "FieldValueNotSupported",
+            "FieldValueRequired",
+            "FieldValueTooLong",
+            "FieldValueTooMany",
+            "FieldValueTypeInvalid",
+        ];
+        BLOCKING.contains(&self.reason)
     }
 
     /// That rules were not looked at, because of other problems.

@@ -66,6 +66,30 @@ fn prune_map(
     });
 }
 
+/// Removes members that are null where the schema takes no null and has no default for it.
+pub(crate) fn drop_nulls(schema: &Node, value: &mut Value) {
+    match value {
+        Value::Object(map) => map.retain(|name, value| {
+            let Some(member) = schema.member(name) else {
+                return true;
+            };
+            if value.is_null() {
+                return member.is_nullable || member.default.is_some();
+            }
+            drop_nulls(member, value);
+            true
+        }),
+        Value::Array(list) => {
+            if let Some(items) = &schema.items {
+                for item in list {
+                    drop_nulls(items, item);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// Fills in defaults. A null that the schema does not take makes room for its default.
 pub(crate) fn default(schema: &Node, value: &mut Value) {
     if !schema.has_defaults {

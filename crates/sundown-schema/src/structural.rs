@@ -1,23 +1,100 @@
 //! Whether a schema is structural and its rules compile, in the words of upstream's
 //! `apiserver/schema/validation.go` and `apis/apiextensions/validation`.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
-use crate::{Compiler, Problem, cel, pattern};
+use crate::{Compiler, Problem, pattern, rules};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// What keeps a schema from being registered.
-pub fn check(schema: &Value, path: &str) -> Vec<Problem> {
-    let mut out = Vec::new();
-    node(schema, Level::Root, path, &mut out);
+/// What may stand at the root of a schema whose status has its own endpoint.
+const AT_ROOT: &[&str] = &[
+    "description",
+    "type",
+    "format",
+    "title",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "multipleOf",
+    "required",
+    "items",
+    "properties",
+    "externalDocs",
+    "example",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-validations",
+];
+
+/// What keeps a schema from being registered. `has_status`: the status has its own endpoint.
+pub fn check(schema: &Value, path: &str, has_status: bool) -> Vec<Problem> {
+    let mut out = root(schema, path, has_status);
+    let bad = bad_patterns(schema);
+    node(schema, Level::Root, &bad, path, &mut out);
     out.sort_by_key(ToString::to_string);
     let mut others = Vec::new();
     rest(schema, path, &mut others);
     let has_errors = !out.is_empty() || !others.is_empty();
     out.extend(others);
     if !has_errors {
-        rules(schema, path, &mut out);
+        out.extend(rules::check(schema, path));
+    }
+    out
+}
+
+/// Patterns that are none, and why. A large definition has the same few hundreds of times.
+type Bad = BTreeMap<String, String>;
+
+fn bad_patterns(schema: &Value) -> Bad {
+    fn collect<'a>(schema: &'a Value, found: &mut BTreeSet<&'a str>) {
+        match schema {
+            Value::Object(map) => {
+                found.extend(map.get("pattern").and_then(Value::as_str));
+                map.values().for_each(|value| collect(value, found));
+            }
+            Value::Array(list) => list.iter().for_each(|value| collect(value, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+    let mut found = BTreeSet::new();
+    collect(schema, &mut found);
+    let wrong = |text: &str| {
+        let error = pattern::compile(text).err()?;
+        Some((text.to_owned(), error.to_string()))
+    };
+    found.into_iter().filter_map(wrong).collect()
+}
+
+/// What only holds at the root.
+fn root(schema: &Value, path: &str, has_status: bool) -> Vec<Problem> {
+    let mut out = Vec::new();
+    if has_status {
+        let members = schema.as_object().into_iter().flatten();
+        let mut set = members.filter(|(_, value)| !value.is_null());
+        if set.any(|(name, _)| !AT_ROOT.contains(&name.as_str())) {
+            let why = "only [Description Type Format Title Maximum ExclusiveMaximum Minimum \
+                       ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems \
+                       MultipleOf Required Items Properties ExternalDocs Example \
+                       XPreserveUnknownFields XValidations] fields are allowed at the root of the \
+                       schema if the status subresource is enabled";
+            out.push(Problem::invalid(path, schema, why));
+        }
+    }
+    if flag(schema, "nullable") {
+        let field = format!("{path}.nullable");
+        out.push(Problem::forbidden(
+            field,
+            "nullable cannot be true at the root",
+        ));
     }
     out
 }
@@ -48,7 +125,7 @@ fn list<'a>(schema: &'a Value, name: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-fn node(schema: &Value, level: Level, path: &str, out: &mut Vec<Problem>) {
+fn node(schema: &Value, level: Level, bad: &Bad, path: &str, out: &mut Vec<Problem>) {
     let kind = text(schema, "type");
     if kind == "array" && schema.get("items").is_none() {
         out.push(Problem::required(
@@ -57,12 +134,13 @@ fn node(schema: &Value, level: Level, path: &str, out: &mut Vec<Problem>) {
         ));
     }
     if let Some(items) = schema.get("items").filter(|it| it.is_object()) {
-        node(items, Level::Item, &format!("{path}.items"), out);
+        node(items, Level::Item, bad, &format!("{path}.items"), out);
     }
     for (name, property) in map(schema, "properties").into_iter().flatten() {
         node(
             property,
             Level::Field,
+            bad,
             &format!("{path}.properties[{name}]"),
             out,
         );
@@ -73,7 +151,7 @@ fn node(schema: &Value, level: Level, path: &str, out: &mut Vec<Problem>) {
             out.push(Problem::forbidden(&*below, "must not be used at the root"));
         }
         if additional.is_object() {
-            node(additional, Level::Field, &below, out);
+            node(additional, Level::Field, bad, &below, out);
         }
     }
     let is_int_or_string = flag(schema, "x-kubernetes-int-or-string");
@@ -83,7 +161,7 @@ fn node(schema: &Value, level: Level, path: &str, out: &mut Vec<Problem>) {
         let field = format!("{path}.x-kubernetes-preserve-unknown-fields");
         out.push(Problem::invalid(field, &json!(true), why));
     }
-    values(schema, is_int_or_string, path, out);
+    values(schema, is_int_or_string, bad, path, out);
     let at = format!("{path}.type");
     if flag(schema, "x-kubernetes-embedded-resource") && kind != "object" {
         let why = "must be object if x-kubernetes-embedded-resource is true";
@@ -130,24 +208,27 @@ fn metadata(schema: &Value, path: &str, out: &mut Vec<Problem>) {
 }
 
 /// Value validations, and the schemas below logical junctors.
-fn values(schema: &Value, is_int_or_string: bool, path: &str, out: &mut Vec<Problem>) {
-    let types = json!([{ "type": "integer" }, { "type": "string" }]);
+fn values(schema: &Value, is_int_or_string: bool, bad: &Bad, path: &str, out: &mut Vec<Problem>) {
     for junctor in ["anyOf", "allOf", "oneOf"] {
         let all = list(schema, junctor);
+        if all.is_empty() {
+            continue;
+        }
+        let types = json!([{ "type": "integer" }, { "type": "string" }]);
         let is_exception = is_int_or_string && junctor == "anyOf" && types == json!(all);
         for (index, nested) in all.iter().enumerate().filter(|_| !is_exception) {
             let inner = nested.get("anyOf");
             let is_first = is_int_or_string && junctor == "allOf" && index == 0;
             if !(is_first && inner == Some(&types)) {
-                below_junctor(nested, &format!("{path}.{junctor}[{index}]"), out);
+                below_junctor(nested, bad, &format!("{path}.{junctor}[{index}]"), out);
             }
         }
     }
     if let Some(not) = schema.get("not") {
-        below_junctor(not, &format!("{path}.not"), out);
+        below_junctor(not, bad, &format!("{path}.not"), out);
     }
     let own = text(schema, "pattern");
-    if let Err(error) = pattern::compile(own) {
+    if let Some(error) = bad.get(own) {
         let why = format!("must be a valid regular expression, but isn't: {error}");
         out.push(Problem::invalid(
             format!("{path}.pattern"),
@@ -157,7 +238,7 @@ fn values(schema: &Value, is_int_or_string: bool, path: &str, out: &mut Vec<Prob
     }
 }
 
-fn below_junctor(schema: &Value, path: &str, out: &mut Vec<Problem>) {
+fn below_junctor(schema: &Value, bad: &Bad, path: &str, out: &mut Vec<Problem>) {
     const FORBIDDEN: &[(&str, &str)] = &[
         ("type", "must be empty to be structural"),
         ("additionalProperties", "must be undefined to be structural"),
@@ -191,12 +272,12 @@ fn below_junctor(schema: &Value, path: &str, out: &mut Vec<Problem>) {
         ),
         ("x-kubernetes-validations", "must be empty to be structural"),
     ];
-    values(schema, false, path, out);
+    values(schema, false, bad, path, out);
     if let Some(items) = schema.get("items") {
-        below_junctor(items, &format!("{path}.items"), out);
+        below_junctor(items, bad, &format!("{path}.items"), out);
     }
     for (name, property) in map(schema, "properties").into_iter().flatten() {
-        below_junctor(property, &format!("{path}.properties[{name}]"), out);
+        below_junctor(property, bad, &format!("{path}.properties[{name}]"), out);
     }
     for (name, why) in FORBIDDEN {
         let is_set = schema
@@ -327,41 +408,7 @@ fn lists(schema: &Value, path: &str, out: &mut Vec<Problem>) {
     }
 }
 
-fn rules(schema: &Value, path: &str, out: &mut Vec<Problem>) {
-    for (index, rule) in list(schema, "x-kubernetes-validations").iter().enumerate() {
-        let at = format!("{path}.x-kubernetes-validations[{index}]");
-        let own = text(rule, "rule").trim();
-        if own.is_empty() {
-            out.push(Problem::required(
-                format!("{at}.rule"),
-                "rule is not specified",
-            ));
-        } else if let Err(why) = cel::check(own) {
-            out.push(Problem::invalid(format!("{at}.rule"), rule, &why));
-        } else if cel::is_hostile(own, schema) {
-            let why = "estimated rule cost exceeds budget by factor of more than 100x (try \
-                       simplifying the rule, or adding maxItems, maxProperties, and maxLength \
-                       where arrays, maps, and strings are declared)";
-            out.push(Problem::forbidden(format!("{at}.rule"), why));
-        }
-        let message = text(rule, "messageExpression").trim();
-        if !message.is_empty()
-            && let Err(why) = cel::check(message)
-        {
-            let why = format!("messageExpression {why}");
-            out.push(Problem::invalid(
-                format!("{at}.messageExpression"),
-                rule,
-                &why,
-            ));
-        }
-    }
-    for (below, child) in children(schema, path) {
-        rules(child, &below, out);
-    }
-}
-
-fn children<'a>(schema: &'a Value, path: &str) -> Vec<(String, &'a Value)> {
+pub(crate) fn children<'a>(schema: &'a Value, path: &str) -> Vec<(String, &'a Value)> {
     let properties = map(schema, "properties").into_iter().flatten();
     let properties = properties.map(|(name, child)| (format!("{path}.properties[{name}]"), child));
     let others = ["items", "additionalProperties"]

@@ -1,12 +1,15 @@
 //! What schemas keep, fill in and refuse; the texts are those of a kube-apiserver 1.37.
 
+mod hostile;
+mod large;
+
 use serde_json::{Value, json};
 
 use crate::{Compiler, JsonPath, Schema, check, duplicate_fields};
 
 fn schema(spec: &Value) -> Schema {
     let whole = json!({ "type": "object", "properties": { "spec": spec } });
-    assert_eq!(check(&whole, "s"), Vec::new());
+    assert_eq!(check(&whole, "s", false), Vec::new());
     Compiler::default().compile(&whole)
 }
 
@@ -112,7 +115,8 @@ fn tells_what_is_wrong_in_the_words_of_upstream() {
         assert!(
             check(
                 &json!({ "type": "object", "properties": { "x": own } }),
-                "s"
+                "s",
+                false
             )
             .is_empty()
         );
@@ -193,7 +197,7 @@ fn rules_look_at_the_old_state_too() {
         "x-kubernetes-validations": [
             { "rule": "!has(self.n) || self.n <= 10 || (has(self.s) && self.s == 'root')", "message": "more than 10 need root" },
             { "rule": "self.n >= oldSelf.n", "fieldPath": ".n", "reason": "FieldValueForbidden",
-              "messageExpression": "'from ' + string(oldSelf.n) + ' to ' + string(self.n)" },
+              "messageExpression": "'from %d to %d'.format([oldSelf.n, self.n])" },
             { "rule": "!has(self.tags) || self.tags.all(t, t.startsWith('a'))" },
         ],
     });
@@ -222,15 +226,21 @@ fn evaluates_expressions() {
         "self.x.exists_one(i, i == 2) && !self.x.exists(i, i > 3)",
         "self.x.map(i, i * 2).filter(i, i > 2) == [4, 6]",
         "2 in self.x && self.x[0] == 1 && self.x.sum() == 6 && self.x.max() == 3",
-        "'a-b'.split('-').join('+') == 'a+b' && 'abc'.matches('^[a-c]+$')",
+        "'a-b'.split('-') == ['a', 'b'] && ['a', 'b'].size() == 2 && 'abc'.matches('^[a-c]+$')",
         "self.?y.orValue(7) == 7 && !self.?y.hasValue()",
         "1.5 + 1.5 == 3.0 && 7 / 2 == 3 && -7 % 4 == -3 && (true ? 'a' : 'b') == 'a'",
-        "cel.bind(n, 2, n + n) == 4 && sets.contains([1, 2], [1])",
+        "sets.contains([1, 2], [1]) && self.x.all(i, v, v == i + 1)",
         "duration('1h') > duration('59m') && {'a': 1}['a'] == 1",
-        "true || self.missing",
+        "true || self.y == 1",
+        "quantity('1Gi').isGreaterThan(quantity('1G')) && cidr('10.0.0.0/8').containsIP('10.1.2.3')",
+        "url('https://a.b:80/c').getPort() == '80' && semver('1.2.3').minor() == 2",
+        "!format.dns1123Label().validate('a-b').hasValue() && '%d%%'.format([5]) == '5%'",
     ] {
         let spec = json!({
-            "type": "object", "properties": { "x": { "type": "array", "items": { "type": "integer" } } },
+            "type": "object", "properties": {
+                "x": { "type": "array", "maxItems": 9, "items": { "type": "integer" } },
+                "y": { "type": "integer" },
+            },
             "x-kubernetes-validations": [{ "rule": rule }],
         });
         assert_eq!(
@@ -248,33 +258,16 @@ fn refuses_rules_that_do_not_compile_or_cost_too_much() {
             "properties": { "x": { "type": "array", "items": { "type": "string" } } } })
     };
     let told = |rule: &str| {
-        check(&own(rule), "s")
+        check(&own(rule), "s", false)
             .first()
             .map(ToString::to_string)
             .unwrap_or_default()
     };
     assert!(told("self.x ==").contains("compilation failed: ERROR: <input>:1:10: Syntax error"));
     let unknown = told("foo(self.x)");
-    assert!(unknown.ends_with("ERROR: <input>:1:1: undeclared reference to 'foo' (in container '')\n | foo(self.x)\n | ^"), "{unknown}");
+    assert!(unknown.ends_with("ERROR: <input>:1:4: undeclared reference to 'foo' (in container '')\n | foo(self.x)\n | ...^"), "{unknown}");
     assert!(
         told("self.x.all(a, self.x.all(b, a == b))").contains("estimated rule cost exceeds budget")
-    );
-}
-
-#[test]
-fn stops_when_the_budget_is_used_up() {
-    let list: Vec<i64> = (0..4000).collect();
-    let spec = json!({
-        "type": "object",
-        "properties": { "x": { "type": "array", "maxItems": 5000, "items": { "type": "integer" } } },
-        "x-kubernetes-validations": [{ "rule": "self.x.all(a, self.x.all(b, a + b >= 0))" }],
-    });
-    let found = told(&spec, &json!({ "x": list }), None);
-    assert_eq!(
-        found,
-        [
-            r#"spec: Invalid value: "object": validation failed due to running out of cost budget, no further validation rules will be run"#
-        ]
     );
 }
 
@@ -306,7 +299,10 @@ fn refuses_what_is_not_structural() {
             r#"s.properties[x].default: Invalid value: "string":  in body must be of type integer: "string""#,
         ),
     ] {
-        let found: Vec<String> = check(&own, "s").iter().map(ToString::to_string).collect();
+        let found: Vec<String> = check(&own, "s", false)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(found, [expect]);
     }
 }

@@ -1,5 +1,5 @@
-//! Who may call. There is one identity so far, the administrator (system:masters); what an identity
-//! may do is for RBAC to decide later.
+//! Who calls: the administrator (system:masters), a service account, or nobody in particular. What
+//! an identity may do is for RBAC to decide later.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::sync::Arc;
 use http::header::AUTHORIZATION;
 use http::{HeaderMap, Method};
 use subtle::ConstantTimeEq;
+use sundown_api::User;
 
 /// Paths that need no credentials, as upstream's `ClusterRole` `system:public-info-viewer` has them.
 const PUBLIC_PATHS: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
@@ -25,18 +26,36 @@ pub(crate) enum Access {
 pub(crate) struct Token(Arc<str>);
 
 impl Access {
-    /// Whether this request may go on.
+    /// Who is asking; None: nobody who may go on.
     ///
     /// A wrong token is refused everywhere, also where no token would do: upstream authenticates
     /// first, and only the absence of credentials makes a caller anonymous.
-    pub(crate) fn allows(&self, method: &Method, path: &str, headers: &HeaderMap) -> bool {
+    ///
+    /// `whose` knows the tokens of service accounts.
+    pub(crate) fn user(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+        whose: impl FnOnce(&str) -> Option<User>,
+    ) -> Option<User> {
         let Self::Token(token) = self else {
-            return true;
+            return Some(User::admin());
         };
-        match headers.get(AUTHORIZATION) {
-            Some(header) => token.is_in(header.as_bytes()),
-            None => method == Method::GET && PUBLIC_PATHS.contains(&path),
+        let is_public = method == Method::GET && PUBLIC_PATHS.contains(&path);
+        let Some(header) = headers.get(AUTHORIZATION) else {
+            return is_public.then(User::anonymous);
+        };
+        let shown = bearer(header.as_bytes())?;
+        if token.is(shown) {
+            return Some(User::admin());
         }
+        whose(std::str::from_utf8(shown).ok()?)
+    }
+
+    /// Whether this is the administrator's token, for those who ask in a review.
+    pub(crate) fn is_admin_token(&self, shown: &str) -> bool {
+        matches!(self, Self::Token(token) if token.is(shown.as_bytes()))
     }
 }
 
@@ -46,13 +65,16 @@ impl Token {
     }
 
     /// Compares in constant time; only the length of a guess can be told from the duration.
-    fn is_in(&self, authorization: &[u8]) -> bool {
-        let Some((scheme, token)) = authorization.split_at_checked("Bearer ".len()) else {
-            return false;
-        };
-        scheme.eq_ignore_ascii_case(b"Bearer ")
-            && bool::from(token.trim_ascii().ct_eq(self.0.as_bytes()))
+    fn is(&self, shown: &[u8]) -> bool {
+        bool::from(shown.ct_eq(self.0.as_bytes()))
     }
+}
+
+fn bearer(authorization: &[u8]) -> Option<&[u8]> {
+    let (scheme, token) = authorization.split_at_checked("Bearer ".len())?;
+    scheme
+        .eq_ignore_ascii_case(b"Bearer ")
+        .then(|| token.trim_ascii())
 }
 
 impl fmt::Debug for Token {
@@ -72,8 +94,9 @@ mod tests {
         if let Some(value) = authorization {
             headers.insert("authorization", value.parse().unwrap());
         }
-        let allowed = Access::Token(Token::new("secret")).allows(&Method::GET, path, &headers);
-        assert_eq!(allowed, expect, "{authorization:?} {path}");
+        let access = Access::Token(Token::new("secret"));
+        let user = access.user(&Method::GET, path, &headers, |_| None);
+        assert_eq!(user.is_some(), expect, "{authorization:?} {path}");
     }
 
     #[test]

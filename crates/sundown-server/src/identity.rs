@@ -1,6 +1,8 @@
 //! Who we are and who may talk to us: an authority of our own, a server certificate, and the
 //! administrator's credentials. Checking them is left to rustls and `access.rs`.
 
+mod kept;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,6 +15,9 @@ use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 use crate::Entropy;
+use crate::keys::{self, Keys};
+
+pub use kept::KeepError;
 
 /// The names that a client may know a control plane on this machine by.
 const SERVER_NAMES: [&str; 6] = [
@@ -32,11 +37,12 @@ const VALID_YEARS: (i32, i32) = (2025, 2125);
 
 /// The authority and what it has issued.
 pub struct Identity {
-    ca_pem: String,
-    ca: CertificateDer<'static>,
+    ca: Certified,
     server: Certified,
     admin: Certified,
     token: String,
+    /// The key that signs the tokens of service accounts.
+    signing: Vec<u8>,
 }
 
 /// Why there is no identity.
@@ -55,6 +61,9 @@ pub enum IdentityError {
     /// Client certificates cannot be checked against our authority.
     #[error("check client certificates")]
     Verifier(#[from] VerifierBuilderError),
+    /// The file that keeps it cannot be read or written.
+    #[error("keep the identity")]
+    Keep(#[source] KeepError),
 }
 
 /// A certificate with its key.
@@ -71,28 +80,40 @@ impl Identity {
     /// Makes a new authority, a server certificate for this machine and `extra_names` (DNS names or
     /// addresses), and a token of 256 random bits.
     pub fn generate(extra_names: &[String]) -> Result<Self, IdentityError> {
-        let ca = authority().map_err(|source| issue("the authority", source))?;
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256);
+        let key = key.map_err(|source| issue("the authority", source))?;
+        let (key_pem, key_der) = (key.serialize_pem(), key.serialize_der());
+        let ca = authority(key).map_err(|source| issue("the authority", source))?;
         let mut names: Vec<String> = SERVER_NAMES.map(str::to_owned).into();
         names.extend_from_slice(extra_names);
         let server = server(&ca, names).map_err(|source| issue("the server", source))?;
         let admin = admin(&ca).map_err(|source| issue("the administrator", source))?;
         Ok(Self {
-            ca_pem: ca.pem(),
-            ca: ca.der().clone(),
+            ca: Certified {
+                certificate_pem: ca.pem(),
+                key_pem,
+                certificate: ca.der().clone(),
+                key: key_der,
+            },
             server,
             admin,
             token: random_hex(),
+            signing: keys::generate(),
         })
     }
 
     /// The certificate of the authority, as PEM.
     pub fn ca_pem(&self) -> &str {
-        &self.ca_pem
+        &self.ca.certificate_pem
     }
 
     /// The administrator's bearer token.
     pub fn token(&self) -> &str {
         &self.token
+    }
+
+    pub(crate) fn keys(&self) -> Keys {
+        Keys::read(&self.signing).expect("it was made or checked as such a key")
     }
 
     pub(crate) fn admin(&self) -> &Certified {
@@ -104,7 +125,7 @@ impl Identity {
     pub(crate) fn tls(&self) -> Result<ServerConfig, IdentityError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut roots = RootCertStore::empty();
-        roots.add(self.ca.clone())?;
+        roots.add(self.ca.certificate.clone())?;
         let verifier =
             WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&provider))
                 .allow_unauthenticated()
@@ -122,7 +143,7 @@ impl Identity {
 impl fmt::Debug for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Identity")
-            .field("ca_pem", &self.ca_pem)
+            .field("ca_pem", &self.ca.certificate_pem)
             .finish_non_exhaustive()
     }
 }
@@ -137,14 +158,14 @@ fn issue(subject: &'static str, source: rcgen::Error) -> IdentityError {
     IdentityError::Issue { subject, source }
 }
 
-fn authority() -> Result<Authority, rcgen::Error> {
+fn authority(key: KeyPair) -> Result<Authority, rcgen::Error> {
     let mut params = params(Vec::new(), "sundown-ca")?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![
         KeyUsagePurpose::KeyCertSign,
         KeyUsagePurpose::DigitalSignature,
     ];
-    CertifiedIssuer::self_signed(params, KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?)
+    CertifiedIssuer::self_signed(params, key)
 }
 
 fn server(ca: &Authority, names: Vec<String>) -> Result<Certified, rcgen::Error> {

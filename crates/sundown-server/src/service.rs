@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
+use sundown_api::{Encoding, ISSUER, Method, Response, User};
 use tower::Service;
 
 use crate::access::Access;
+use crate::keys::complete_review;
+use crate::metrics::Label;
 use crate::status::Failure;
-use crate::{Body, Reply, Shared, Stop, wire};
+use crate::{Body, Reply, Shared, Stop, pretty, wire};
 
 /// The longest request body, as upstream (3 MiB).
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -43,8 +46,9 @@ impl ApiService {
         let mut response = match self.reply(request).await {
             Ok(Reply::Response(response)) => wire::write(response, &audit_id),
             Ok(Reply::Watch(watch)) => {
+                let media = watch.media_type();
                 let body = Body::watch(watch, &self.shared, self.stop.clone());
-                wire::write_watch(body, &audit_id)
+                wire::write_watch(body, media, &audit_id)
             }
             Err(failure) => wire::write(failure.response(), &audit_id),
         };
@@ -58,14 +62,69 @@ impl ApiService {
     /// Asks for credentials before a byte of the body is read.
     async fn reply<B: http_body::Body>(&self, request: http::Request<B>) -> Result<Reply, Failure> {
         let (head, body) = request.into_parts();
-        if !self
+        let user = self
             .access
-            .allows(&head.method, head.uri.path(), &head.headers)
-        {
-            return Err(Failure::Unauthorized);
+            .user(&head.method, head.uri.path(), &head.headers, |token| {
+                self.account(token, ISSUER).ok()
+            })
+            .ok_or(Failure::Unauthorized)?;
+        let request = wire::read(head, body, user).await?;
+        let label = Label::of(&request);
+        if request.path == "/metrics" && request.method == Method::Get {
+            return Ok(Reply::Response(self.metrics()));
         }
-        let request = wire::read(head, body, sundown_api::User::admin()).await?;
-        Ok(self.shared.call(&request))
+        let is_token = request.is_for_token();
+        let is_review = request.is_token_review();
+        let is_pretty = pretty::is_wanted(&request);
+        let encoding = Encoding::of(&request);
+        let mut reply = self.shared.call(request).await;
+        if let Reply::Response(response) = &mut reply {
+            if is_token && response.code == 201 {
+                self.shared.keys.seal(response);
+            }
+            if is_review && response.code == 201 {
+                complete_review(response, |token, audience| self.whose(token, audience));
+            }
+            if is_pretty && response.content_type.starts_with("application/json") {
+                response.body = pretty::indented(&response.body);
+            }
+            encoding.apply(response);
+        }
+        self.shared.metrics.count(label, code_of(&reply));
+        Ok(reply)
+    }
+
+    /// The service account that a token speaks for.
+    fn account(&self, token: &str, audience: &str) -> Result<User, &'static str> {
+        let claims = self.shared.keys.open(token).ok_or("invalid bearer token")?;
+        let now = self.shared.clock().now();
+        self.shared.snapshot().token_user(&claims, audience, now)
+    }
+
+    /// Whose any token is, for a review.
+    fn whose(&self, token: &str, audience: &str) -> Result<User, &'static str> {
+        if self.access.is_admin_token(token) {
+            return Ok(User::admin());
+        }
+        self.account(token, audience)
+    }
+
+    fn metrics(&self) -> Response {
+        let revision = self.shared.snapshot().revision().to_string();
+        Response {
+            code: 200,
+            content_type: "text/plain; version=0.0.4; charset=utf-8",
+            warnings: Vec::new(),
+            headers: Vec::new(),
+            body: self.shared.metrics.text(&revision).into_bytes(),
+        }
+    }
+}
+
+fn code_of(reply: &Reply) -> u16 {
+    match reply {
+        Reply::Response(response) => response.code,
+        Reply::Watch(_) => 200,
     }
 }
 

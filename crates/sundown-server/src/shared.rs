@@ -1,15 +1,21 @@
 //! The one state of the server: handled against a published snapshot, changed by one committer at a
-//! time, published whole. What a request reads and writes is decided by `sundown-api`.
+//! time, published whole. What a request reads and writes is decided by `sundown-api`; how a durable
+//! server orders its commits lies in `sequencer.rs`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sundown_api::{Commit, Config, Cx, Request, Response, Server, Stale, Verdict, Watch};
+use sundown_disk::{AppendError, Keep};
+use sundown_store::Store;
 use tokio::sync::watch;
 
+use crate::keys::Keys;
+use crate::metrics::Metrics;
+use crate::sequencer::{Durability, Sequencer};
 use crate::status::Failure;
 use crate::tasks::panic_message;
-use crate::{Clock, Entropy};
+use crate::{Clock, Entropy, Identity};
 
 /// How often a request is handled on a snapshot that proves to be stale.
 ///
@@ -22,14 +28,42 @@ const TRIES_MAX: usize = 16;
 /// The state, shared by every connection, watch and in-process client.
 #[derive(Debug)]
 pub struct Shared {
+    core: Arc<Core>,
+    commits: Commits,
+    /// Signs the tokens of service accounts.
+    pub(crate) keys: Keys,
+    pub(crate) metrics: Metrics,
+}
+
+/// Where commits go.
+#[derive(Debug)]
+enum Commits {
     /// The newest state. Locked for the commit only.
-    head: Mutex<Arc<Server>>,
-    /// The same state for readers, and the wake-up for watches.
+    Memory(Mutex<Arc<Server>>),
+    /// Written down before anybody sees them.
+    Durable(Sequencer),
+}
+
+/// What handling and committing share.
+#[derive(Debug)]
+pub(crate) struct Core {
+    /// The newest state for readers, and the wake-up for watches.
     published: watch::Sender<Arc<Server>>,
-    /// The message of a panic inside a commit. Nothing is committed after it.
+    /// Why a commit failed. Nothing is committed after it.
     broken: watch::Sender<Option<String>>,
-    clock: Arc<dyn Clock>,
+    pub(crate) clock: Arc<dyn Clock>,
     entropy: Entropy,
+}
+
+/// Why a durable server did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// What every cluster has could not be written.
+    #[error("write the first objects")]
+    First(#[from] AppendError),
+    /// There is no thread for the commits.
+    #[error("start the thread of the commits")]
+    Thread(#[source] std::io::Error),
 }
 
 /// What a request gets.
@@ -55,50 +89,104 @@ impl Shared {
         Self::with_server(server, clock, entropy)
     }
 
-    /// A server that goes on from a given state.
+    /// A server in memory that goes on from a given state.
     pub fn with_server(server: Server, clock: Arc<dyn Clock>, entropy: Entropy) -> Self {
         let head = Arc::new(server);
         Self {
-            published: watch::Sender::new(Arc::clone(&head)),
-            head: Mutex::new(head),
-            broken: watch::Sender::new(None),
-            clock,
-            entropy,
+            core: Arc::new(Core::new(Arc::clone(&head), clock, entropy)),
+            commits: Commits::Memory(Mutex::new(head)),
+            keys: Keys::generate(),
+            metrics: Metrics::default(),
         }
+    }
+
+    /// A durable server that goes on from what was kept.
+    ///
+    /// Guarantees: nothing is visible before it is durable, but as `durability` says.
+    pub fn durable(
+        config: Config,
+        clock: Arc<dyn Clock>,
+        entropy: Entropy,
+        store: Store,
+        mut keep: Box<dyn Keep>,
+        durability: Durability,
+    ) -> Result<Self, OpenError> {
+        let before = store.revision();
+        let mut draw = || entropy.draw();
+        let mut cx = Cx {
+            now: clock.now(),
+            entropy: &mut draw,
+        };
+        let server = Server::with_store(config, store, &mut cx);
+        let first: Vec<_> = server.store().events_since(before).cloned().collect();
+        if !first.is_empty() {
+            keep.write(&first, server.store().oldest_event())?;
+            keep.sync()?;
+        }
+        let core = Arc::new(Core::new(Arc::new(server.clone()), clock, entropy));
+        let sequencer = Sequencer::start(Arc::clone(&core), server, keep, durability);
+        let sequencer = sequencer.map_err(OpenError::Thread)?;
+        let commits = Commits::Durable(sequencer);
+        Ok(Self {
+            core,
+            commits,
+            keys: Keys::generate(),
+            metrics: Metrics::default(),
+        })
+    }
+
+    /// Signs the tokens of service accounts with the key of an identity.
+    #[must_use]
+    pub fn signing_as(self, identity: &Identity) -> Self {
+        let keys = identity.keys();
+        Self { keys, ..self }
     }
 
     /// Handles a request and commits what it decides.
     ///
     /// Guarantees: a change is visible to every later call when this returns; revisions are
     /// published in order. A panic while handling costs this request only (500).
-    pub fn call(&self, request: &Request) -> Reply {
-        for _ in 0..TRIES_MAX {
-            match self.handle(&self.snapshot(), request) {
-                Verdict::Answer(response) => return Reply::Response(response),
-                Verdict::Watch(watch) => return Reply::Watch(watch),
-                Verdict::Commit(commit) => {
-                    if let Ok(response) = self.change(|head| self.commit(head, &commit)) {
-                        return Reply::Response(response);
-                    }
-                }
-            }
+    pub async fn call(&self, request: Request) -> Reply {
+        match &self.commits {
+            Commits::Memory(head) => self.call_in_memory(head, &request),
+            Commits::Durable(sequencer) => match self.core.handle(&self.snapshot(), &request) {
+                Verdict::Answer(response) => Reply::Response(response),
+                Verdict::Watch(watch) => Reply::Watch(watch),
+                Verdict::Commit(commit) => Reply::Response(sequencer.commit(request, commit).await),
+            },
         }
-        self.change(|head| self.call_alone(head, request))
     }
 
     /// The newest published state.
     pub fn snapshot(&self) -> Arc<Server> {
-        Arc::clone(&self.published.borrow())
+        Arc::clone(&self.core.published.borrow())
     }
 
     /// The published state from now on; `changed` resolves after each commit.
     pub fn subscribe(&self) -> watch::Receiver<Arc<Server>> {
-        self.published.subscribe()
+        self.core.published.subscribe()
+    }
+
+    /// How many writes wait to be made durable; none in memory.
+    pub fn queued_count(&self) -> usize {
+        match &self.commits {
+            Commits::Memory(_) => 0,
+            Commits::Durable(sequencer) => sequencer.queued_count(),
+        }
+    }
+
+    /// Ends after the writes that wait, and lets go of the data directory: nothing is written any
+    /// more. In memory nothing has to end.
+    pub async fn close(&self) {
+        match &self.commits {
+            Commits::Memory(_) => {}
+            Commits::Durable(sequencer) => sequencer.close().await,
+        }
     }
 
     /// Resolves with the cause once a commit has panicked: the process is to be ended.
     pub async fn broken(&self) -> String {
-        let mut broken = self.broken.subscribe();
+        let mut broken = self.core.broken.subscribe();
         let cause = broken
             .wait_for(Option::is_some)
             .await
@@ -108,37 +196,31 @@ impl Shared {
 
     /// The clock that watches are measured by.
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.clock
+        &self.core.clock
     }
 
     /// The source of uids and audit ids.
     pub fn entropy(&self) -> &Entropy {
-        &self.entropy
+        &self.core.entropy
     }
 
-    /// Handling only reads, so a panic in it leaves nothing half done.
-    fn handle(&self, at: &Server, request: &Request) -> Verdict {
-        let mut draw = || self.entropy.draw();
-        let mut cx = Cx {
-            now: self.clock.now(),
-            entropy: &mut draw,
-        };
-        catch_unwind(AssertUnwindSafe(|| at.handle(request, &mut cx))).unwrap_or_else(|panic| {
-            let message = panic_message(panic.as_ref());
-            tracing::error!(message, method = ?request.method, path = request.path, "a request panicked");
-            Verdict::Answer(Failure::Internal("the request could not be handled").response())
-        })
-    }
-
-    /// Runs `change` while nobody else may commit.
-    fn change<T>(&self, change: impl FnOnce(&mut Arc<Server>) -> T) -> T {
-        // Every panic of the core is caught before it could reach the lock.
-        let mut head = self.head.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut head)
+    fn call_in_memory(&self, head: &Mutex<Arc<Server>>, request: &Request) -> Reply {
+        for _ in 0..TRIES_MAX {
+            match self.core.handle(&self.snapshot(), request) {
+                Verdict::Answer(response) => return Reply::Response(response),
+                Verdict::Watch(watch) => return Reply::Watch(watch),
+                Verdict::Commit(commit) => {
+                    if let Ok(response) = change(head, |head| self.commit(head, &commit)) {
+                        return Reply::Response(response);
+                    }
+                }
+            }
+        }
+        change(head, |head| self.call_alone(head, request))
     }
 
     fn call_alone(&self, head: &mut Arc<Server>, request: &Request) -> Reply {
-        match self.handle(head, request) {
+        match self.core.handle(head, request) {
             Verdict::Answer(response) => Reply::Response(response),
             Verdict::Watch(watch) => Reply::Watch(watch),
             Verdict::Commit(commit) => {
@@ -150,7 +232,7 @@ impl Shared {
     }
 
     fn commit(&self, head: &mut Arc<Server>, commit: &Commit) -> Result<Response, Stale> {
-        let now = self.clock.now();
+        let now = self.core.clock.now();
         self.publish(head, |next| next.commit(commit, now))
     }
 
@@ -164,24 +246,65 @@ impl Shared {
         change: impl FnOnce(&mut Server) -> Result<Response, Stale>,
     ) -> Result<Response, Stale> {
         let stopped = || Failure::Internal("the server stopped after a failed commit").response();
-        if self.broken.borrow().is_some() {
+        if self.core.broken.borrow().is_some() {
             return Ok(stopped());
         }
         let mut next = Server::clone(head);
         match catch_unwind(AssertUnwindSafe(|| change(&mut next))) {
             Ok(Ok(response)) => {
                 *head = Arc::new(next);
-                self.published.send_replace(Arc::clone(head));
+                self.core.publish(Arc::clone(head));
                 Ok(response)
             }
             Ok(Err(stale)) => Err(stale),
             Err(panic) => {
-                self.broken
-                    .send_replace(Some(panic_message(panic.as_ref())));
+                self.core.break_down(panic_message(panic.as_ref()));
                 Ok(stopped())
             }
         }
     }
+}
+
+impl Core {
+    fn new(head: Arc<Server>, clock: Arc<dyn Clock>, entropy: Entropy) -> Self {
+        Self {
+            published: watch::Sender::new(head),
+            broken: watch::Sender::new(None),
+            clock,
+            entropy,
+        }
+    }
+
+    /// Shows a state to everybody.
+    pub(crate) fn publish(&self, head: Arc<Server>) {
+        self.published.send_replace(head);
+    }
+
+    /// Tells the owner to end the process.
+    pub(crate) fn break_down(&self, cause: String) {
+        self.broken.send_replace(Some(cause));
+    }
+
+    /// Handling only reads, so a panic in it leaves nothing half done.
+    pub(crate) fn handle(&self, at: &Server, request: &Request) -> Verdict {
+        let mut draw = || self.entropy.draw();
+        let mut cx = Cx {
+            now: self.clock.now(),
+            entropy: &mut draw,
+        };
+        catch_unwind(AssertUnwindSafe(|| at.handle(request, &mut cx))).unwrap_or_else(|panic| {
+            let message = panic_message(panic.as_ref());
+            tracing::error!(message, method = ?request.method, path = request.path, "a request panicked");
+            Verdict::Answer(Failure::Internal("the request could not be handled").response())
+        })
+    }
+}
+
+/// Runs `change` while nobody else may commit.
+fn change<T>(head: &Mutex<Arc<Server>>, change: impl FnOnce(&mut Arc<Server>) -> T) -> T {
+    // Every panic of the core is caught before it could reach the lock.
+    let mut head = head.lock().unwrap_or_else(PoisonError::into_inner);
+    change(&mut head)
 }
 
 #[cfg(test)]
@@ -191,7 +314,7 @@ mod tests {
 
     use sundown_api::{Config, Method, Request};
 
-    use super::{Reply, Shared};
+    use super::{Commits, Reply, Shared, change};
     use crate::status::Failure;
     use crate::{Entropy, SystemClock};
 
@@ -216,8 +339,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_panic_while_handling_costs_one_request_only() {
+    #[tokio::test]
+    async fn a_panic_while_handling_costs_one_request_only() {
         let is_dry = Arc::new(AtomicBool::new(false));
         let seen = Arc::clone(&is_dry);
         let entropy = Entropy::from_fn(move || {
@@ -226,23 +349,26 @@ mod tests {
         });
         let shared = Shared::new(Config::default(), Arc::new(SystemClock), entropy);
         is_dry.store(true, Ordering::Relaxed);
-        assert_eq!(code(shared.call(&create("a"))), 500);
+        assert_eq!(code(shared.call(create("a")).await), 500);
         is_dry.store(false, Ordering::Relaxed);
-        assert_eq!(code(shared.call(&create("a"))), 201);
+        assert_eq!(code(shared.call(create("a")).await), 201);
     }
 
     #[tokio::test]
     async fn a_panic_inside_a_commit_stops_all_writes_and_tells_why() {
         let shared = Shared::new(Config::default(), Arc::new(SystemClock), Entropy::system());
         let before = shared.snapshot();
-        let failed = shared.change(|head| {
+        let Commits::Memory(head) = &shared.commits else {
+            panic!("it is in memory");
+        };
+        let failed = change(head, |head| {
             shared.publish(head, |_| {
                 assert!(std::hint::black_box(false), "revision went back");
                 Ok(Failure::Unauthorized.response())
             })
         });
         assert_eq!(failed.map(|response| response.code), Ok(500));
-        assert_eq!(code(shared.call(&create("a"))), 500);
+        assert_eq!(code(shared.call(create("a")).await), 500);
         assert!(
             Arc::ptr_eq(&before, &shared.snapshot()),
             "nothing was published"

@@ -14,6 +14,11 @@ pub(crate) enum Failure {
     Unauthorized,
     MethodNotAllowed,
     BodyTooLarge,
+    /// More writers at once than are let in.
+    TooManyRequests,
+    /// The disk is full; reads go on. Upstream has no reason for it (etcd's answer is a plain 500),
+    /// so the reason is the name of the status code.
+    InsufficientStorage,
     /// A bug on our side; the text says where.
     Internal(&'static str),
 }
@@ -46,6 +51,16 @@ impl Failure {
                 "the server does not allow this method on the requested resource",
             ),
             Self::BodyTooLarge => (413, "RequestEntityTooLarge", too_large.as_str()),
+            Self::TooManyRequests => (
+                429,
+                "TooManyRequests",
+                "too many writes are waiting, please try again later",
+            ),
+            Self::InsufficientStorage => (
+                507,
+                "InsufficientStorage",
+                "the disk of the data directory is full: nothing can be written until there is room",
+            ),
             Self::Internal(what) => (500, "InternalError", what),
         };
         let content = Content {
@@ -57,11 +72,21 @@ impl Failure {
             reason,
             code,
         };
+        // Clients come again by themselves when they are told when (client-go, rest/request.go).
+        let headers = match self {
+            Self::TooManyRequests => vec![("retry-after", "1".to_owned())],
+            Self::BadRequest(_)
+            | Self::Unauthorized
+            | Self::MethodNotAllowed
+            | Self::BodyTooLarge
+            | Self::InsufficientStorage
+            | Self::Internal(_) => Vec::new(),
+        };
         Response {
             code,
             content_type: "application/json",
             warnings: Vec::new(),
-            headers: Vec::new(),
+            headers,
             body: serde_json::to_vec(&content).expect("strings and a number are JSON"),
         }
     }

@@ -77,10 +77,10 @@ pub(crate) fn write(response: Response, audit_id: &str) -> http::Response<Body> 
     wire
 }
 
-/// Builds the response of a watch. JSON lines are plain `application/json` upstream, too.
-pub(crate) fn write_watch(body: Body, audit_id: &str) -> http::Response<Body> {
+/// Builds the response of a watch.
+pub(crate) fn write_watch(body: Body, media: &'static str, audit_id: &str) -> http::Response<Body> {
     let mut wire = http::Response::new(body);
-    set_headers(wire.headers_mut(), "application/json", audit_id);
+    set_headers(wire.headers_mut(), media, audit_id);
     wire
 }
 

@@ -72,6 +72,24 @@ impl It {
     }
 }
 
+/// The least that the server takes for a kind, beyond its name.
+fn least(kind: &str) -> Value {
+    let containers = json!([{ "name": "main", "image": "none" }]);
+    let labels = json!({ "app": "story" });
+    match kind {
+        "Pod" => json!({ "spec": { "containers": containers } }),
+        "Job" => {
+            let pod = json!({ "restartPolicy": "Never", "containers": containers });
+            json!({ "spec": { "template": { "spec": pod } } })
+        }
+        "ReplicaSet" | "Deployment" => json!({ "spec": {
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": containers } },
+        } }),
+        _ => json!({}),
+    }
+}
+
 impl std::fmt::Display for It {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{} {}/{}", self.kind, self.namespace, self.name)
@@ -108,6 +126,7 @@ impl Op {
             "kind": it.kind,
             "metadata": { "name": it.name },
         });
+        merge(&mut body, &least(it.kind));
         merge(&mut body, extra);
         Self::new(
             Method::Post,

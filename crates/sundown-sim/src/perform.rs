@@ -109,7 +109,7 @@ impl World {
             }
             Ended::Watching(watch) => {
                 let from = from.to_string().parse().unwrap_or(0);
-                let check = WatchCheck::new(ty.resource.clone(), from);
+                let check = WatchCheck::new(watch.resource().clone(), from);
                 let open = OpenWatch {
                     watch: *watch,
                     ty: ty.clone(),

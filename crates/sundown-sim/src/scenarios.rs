@@ -1,6 +1,7 @@
 //! The stories. A controller brings at least one of its own.
 
 mod collecting;
+mod crd;
 mod namespace;
 mod ttl;
 
@@ -11,5 +12,6 @@ pub fn all() -> Vec<Scenario> {
     let mut all = collecting::scenarios();
     all.extend(ttl::scenarios());
     all.extend(namespace::scenarios());
+    all.extend(crd::scenarios());
     all
 }

@@ -80,6 +80,11 @@ impl Log {
         }
     }
 
+    /// Lets watches begin only after `floor`. The events stay for whoever writes them down.
+    pub(crate) fn begin_after(&mut self, floor: Revision) {
+        self.floor = floor;
+    }
+
     /// Notes a change that is older than the log, so that `newest` knows of it.
     pub(crate) fn note(&mut self, resource: &Resource, revision: Revision) {
         let mut table = self.tables.get(resource).cloned().unwrap_or_default();

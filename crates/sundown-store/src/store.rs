@@ -96,6 +96,11 @@ impl Store {
         store
     }
 
+    /// Lets history begin here: a watch from before is told that it is too old.
+    pub fn begin_history(&mut self) {
+        self.log.begin_after(self.revision);
+    }
+
     /// The revision of the newest write.
     pub fn revision(&self) -> Revision {
         self.revision

@@ -28,8 +28,21 @@ pub(crate) enum Output {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a control plane on this machine, in the foreground
-    #[command(after_help = "Example:\n  sundown up --ephemeral --port 6443")]
+    #[command(after_help = "\
+Examples:
+  sundown up --port 6443
+  sundown up --ephemeral
+
+The data directory is --data-dir, else $SUNDOWN_DATA, else the user's state directory.")]
     Up(Up),
+    /// Look into a data directory that no control plane uses
+    #[command(after_help = "\
+Examples:
+  sundown db verify
+  sundown db dump -o json > backup.json
+
+Exit code: 0 everything acknowledged is there, 1 damaged or in use, 2 wrong usage.")]
+    Db(Db),
     /// Say why an object is still there, what blocks it and what happens next; or why it went
     #[command(after_help = "\
 Example:
@@ -60,6 +73,20 @@ pub(crate) struct Up {
     /// Keep everything in memory; it goes when the control plane ends
     #[arg(long)]
     pub(crate) ephemeral: bool,
+    /// Where everything is kept [default: `$SUNDOWN_DATA`, else the user's state directory]
+    #[arg(long, value_name = "DIR", conflicts_with = "ephemeral")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Go on from this revision of a damaged data directory, without what came after it; 0 starts
+    /// empty. The damaged files are kept
+    #[arg(long, value_name = "REV", conflicts_with = "ephemeral")]
+    pub(crate) accept_loss_after: Option<u64>,
+    /// When writes are answered: all of them when they are synced (strict), or Leases and Events
+    /// a moment earlier (relaxed); a power failure may take those
+    #[arg(long, value_enum, default_value_t = Durability::Relaxed)]
+    pub(crate) durability: Durability,
+    /// Make a new authority, token and signing key; kubeconfigs and tokens of the old ones end
+    #[arg(long, conflicts_with = "ephemeral")]
+    pub(crate) new_identity: bool,
     /// The port on this machine; 0 takes any free one
     #[arg(long, default_value_t = 0)]
     pub(crate) port: u16,
@@ -81,6 +108,30 @@ pub(crate) struct Up {
     /// Record what the controllers see and do, without secrets, in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) flight_record: Option<PathBuf>,
+}
+
+/// When a write is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Durability {
+    Relaxed,
+    Strict,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Db {
+    #[command(subcommand)]
+    pub(crate) what: DbCommand,
+    /// The data directory [default: `$SUNDOWN_DATA`, else the user's state directory]
+    #[arg(long, value_name = "DIR", global = true)]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(crate) enum DbCommand {
+    /// Check that everything acknowledged is there
+    Verify,
+    /// Print all objects, one per line; with -o json as one List
+    Dump,
 }
 
 #[derive(Debug, Args)]

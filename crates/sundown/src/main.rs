@@ -2,6 +2,8 @@
 
 mod arguments;
 mod complaint;
+mod data;
+mod db;
 mod demo;
 mod explain;
 mod output;
@@ -34,6 +36,7 @@ fn run(arguments: &Arguments, started_at: Instant) -> Result<ExitCode, Complaint
     match &arguments.command {
         Command::Up(up) => runtime(tokio::runtime::Builder::new_multi_thread())?
             .block_on(up::run(up, output, started_at)),
+        Command::Db(db) => db::run(db, output),
         Command::Explain(explain) => runtime(tokio::runtime::Builder::new_current_thread())?
             .block_on(explain::run(explain, output)),
         Command::Sim(sim) => sim::run(sim, output),

@@ -9,18 +9,20 @@ use std::time::Instant;
 
 use serde::Serialize;
 use sundown_embedded::controllers::OWNER_GC;
-use sundown_embedded::{Embedded, Listen};
+use sundown_embedded::{Data, Embedded, Listen};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::arguments::{Output, Up};
+use crate::arguments::{Durability, Output, Up};
 use crate::complaint::Complaint;
-use crate::output;
+use crate::{data, output};
 
 /// What is told once it is up.
 #[derive(Debug, Serialize)]
 struct Started {
     url: String,
     kubeconfig: PathBuf,
+    /// None: in memory.
+    data: Option<PathBuf>,
     controllers: Vec<&'static str>,
     garbage_collector: bool,
     /// From the start of the process to the first list that was answered over HTTPS.
@@ -34,12 +36,6 @@ pub(crate) async fn run(
     output: Output,
     started_at: Instant,
 ) -> Result<ExitCode, Complaint> {
-    if !arguments.ephemeral {
-        return Err(Complaint::usage("`sundown up` cannot keep its data yet")
-            .at("sundown up")
-            .help("start it with --ephemeral: everything is kept in memory and goes when it ends")
-            .help("a durable store comes with a later version"));
-    }
     // Listened for before anything is written, so that an early Ctrl-C leaves nothing behind.
     let mut ends = Ends::listen()?;
     let mut embedded = tokio::select! {
@@ -54,6 +50,7 @@ pub(crate) async fn run(
     let started = Started {
         url: embedded.url().unwrap_or_default().to_owned(),
         kubeconfig,
+        data: data_directory(arguments),
         controllers: running(arguments),
         garbage_collector: arguments.enable_garbage_collector,
         start_ms: (started_at.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
@@ -78,7 +75,7 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
     let kubeconfig = arguments.kubeconfig.clone();
     let listen = Listen {
         address: (Ipv4Addr::LOCALHOST, arguments.port).into(),
-        kubeconfig: Some(kubeconfig.unwrap_or_else(default_kubeconfig)),
+        kubeconfig: Some(kubeconfig.unwrap_or_else(|| default_kubeconfig(arguments))),
     };
     let mut builder = Embedded::builder()
         .controllers(arguments.controllers.clone())
@@ -87,14 +84,33 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
     if let Some(directory) = &arguments.flight_record {
         builder = builder.flight_record(directory);
     }
+    if let Some(directory) = data_directory(arguments) {
+        builder = builder.data(Data {
+            directory,
+            durability: match arguments.durability {
+                Durability::Relaxed => sundown_embedded::Durability::Relaxed,
+                Durability::Strict => sundown_embedded::Durability::Strict,
+            },
+            accept_loss_after: arguments.accept_loss_after,
+            new_identity: arguments.new_identity,
+        });
+    }
     builder.start().await.map_err(|error| {
         use sundown_embedded::StartError as E;
+        if let E::Data(error) = &error {
+            return data::refused(error);
+        }
         let complaint = Complaint::of(&error);
         match error {
             E::Https(_) => complaint.help("another port: --port 0 takes any free one"),
             E::Kubeconfig(_) => complaint.help("another place: --kubeconfig PATH"),
             E::Recorder(_) => complaint.help("another place: --flight-record DIR"),
-            E::Identity(_) | E::FirstList(_) => complaint,
+            E::Identity(_) | E::IdentityGone { .. } => complaint
+                .help("put `identity.json` of the data directory back from a backup")
+                .help(
+                    "or make a new one, which ends all old kubeconfigs and tokens: --new-identity",
+                ),
+            E::FirstList(_) | E::Data(_) | E::Durable(_) => complaint,
         }
     })
 }
@@ -127,36 +143,36 @@ fn text(started: &Started) -> String {
         started.controllers.join(", ")
     };
     let kubeconfig = started.kubeconfig.display();
+    let data = match &started.data {
+        Some(directory) => directory.display().to_string(),
+        None => "in memory, gone when this ends (Ctrl-C)".to_owned(),
+    };
     let _ = write!(
         text,
         "  API server   {}\n  \
            kubeconfig   {kubeconfig}\n  \
            controllers  {controllers}\n  \
-           data         in memory, gone when this ends (Ctrl-C)\n\n  \
+           data         {data}\n\n  \
            export KUBECONFIG={kubeconfig}\n",
         started.url,
     );
     text
 }
 
-/// A file of this process, so that two control planes do not take each other's place.
-fn default_kubeconfig() -> PathBuf {
-    let name = format!("ephemeral-{}.kubeconfig", std::process::id());
-    state_directory().join(name)
+/// None: everything is kept in memory.
+fn data_directory(arguments: &Up) -> Option<PathBuf> {
+    let directory = || arguments.data_dir.clone();
+    (!arguments.ephemeral).then(|| directory().unwrap_or_else(data::state_directory))
 }
 
-/// `$SUNDOWN_DATA`, else the user's state directory.
-fn state_directory() -> PathBuf {
-    let path = |name: &str| {
-        std::env::var_os(name)
-            .filter(|it| !it.is_empty())
-            .map(PathBuf::from)
-    };
-    let state = || path("XDG_STATE_HOME").or_else(|| Some(path("HOME")?.join(".local/state")));
-    path("SUNDOWN_DATA").unwrap_or_else(|| {
-        let state = state().unwrap_or_else(std::env::temp_dir);
-        state.join("sundown")
-    })
+/// In the data directory; else a file of this process, so that two control planes do not take each
+/// other's place.
+fn default_kubeconfig(arguments: &Up) -> PathBuf {
+    if let Some(directory) = data_directory(arguments) {
+        return directory.join("kubeconfig");
+    }
+    let name = format!("ephemeral-{}.kubeconfig", std::process::id());
+    data::state_directory().join(name)
 }
 
 /// The two ways in which a process is asked to end.

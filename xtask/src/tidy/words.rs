@@ -5,7 +5,11 @@
 use super::Finding;
 use crate::workspace::TextFile;
 
-const EXEMPT: &[&str] = &["xtask/src/tidy/words.rs", "Cargo.lock"];
+const EXEMPT: &[&str] = &[
+    "xtask/src/tidy/words.rs",
+    "Cargo.lock",
+    "xtask/peers/election/Cargo.lock",
+];
 
 /// Directories of one machine: another machine has others.
 const MACHINE_DIRECTORIES: &[&str] = &["/root/", "/work/"];

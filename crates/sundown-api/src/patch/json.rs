@@ -1,8 +1,8 @@
 //! JSON patches with the semantics of Go's evanphx/json-patch, which clients rely on.
 //!
-//! Two differences to RFC 6902, both shimmed before the crate sees an operation: `test` of null on
-//! a missing path holds (kube-rs' finalizer helper sends it), and `-1` is the last element. What a
-//! patch may build is bounded in depth and size: copies of copies would grow without end.
+//! The differences to RFC 6902 are all shimmed before the crate sees an operation: `test` of null on
+//! a missing path holds (kube-rs' finalizer helper sends it), `-1` is the last element, `replace` of
+//! a missing member adds it, `copy` of a missing one adds null. What a patch may build is bounded in depth and size: copies of copies would grow without end.
 
 use json_patch::PatchOperation;
 use json_patch::jsonptr::PointerBuf;
@@ -17,8 +17,11 @@ const OPERATIONS_MAX: usize = 10_000;
 
 /// Applies a patch; on an error the value is left half done and must be dropped.
 pub(super) fn apply(value: &mut Value, body: &[u8]) -> Result<(), Failure> {
-    let operations: Vec<Value> = serde_json::from_slice(body)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    let operations: Vec<Value> = serde_json::from_slice(body).map_err(|_| {
+        // The body is JSON, so it is no list.
+        let why = "json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
+        Failure::bad_request(format!("error decoding patch: {why}"))
+    })?;
     if operations.len() > OPERATIONS_MAX {
         return Err(Failure::too_large(OPERATIONS_MAX));
     }
@@ -26,8 +29,9 @@ pub(super) fn apply(value: &mut Value, body: &[u8]) -> Result<(), Failure> {
     for mut operation in operations {
         resolve(&mut operation, "path", value);
         resolve(&mut operation, "from", value);
-        let operation: PatchOperation = serde_json::from_value(operation)
-            .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+        soften(&mut operation, value);
+        let operation: PatchOperation =
+            serde_json::from_value(operation).map_err(|_| Failure::patch_failed())?;
         if is_test_of_nothing(&operation, value) {
             continue;
         }
@@ -73,6 +77,28 @@ fn is_test_of_nothing(operation: &PatchOperation, value: &Value) -> bool {
         | PatchOperation::Replace(_)
         | PatchOperation::Move(_)
         | PatchOperation::Copy(_) => false,
+    }
+}
+
+/// Replacing or copying what is not there adds, where its parent is an object.
+fn soften(operation: &mut Value, document: &Value) {
+    let text = |member: &str| operation.get(member).and_then(Value::as_str);
+    let (Some(op), Some(path)) = (text("op"), text("path")) else {
+        return;
+    };
+    let is_missing = |pointer: &str| {
+        let parent = pointer.rsplit_once('/').map(|(parent, _)| parent);
+        let parent = parent.and_then(|parent| document.pointer(parent));
+        parent.is_some_and(Value::is_object) && document.pointer(pointer).is_none()
+    };
+    let adds = match op {
+        "replace" => is_missing(path),
+        "copy" => text("from").is_some_and(is_missing),
+        _ => false,
+    };
+    if adds && let Some(members) = operation.as_object_mut() {
+        members.insert("op".into(), "add".into());
+        members.entry("value").or_insert(Value::Null);
     }
 }
 

@@ -1,134 +1,90 @@
-//! Definitions of custom resources: names, versions and the conditions that say they are served.
+//! Definitions of custom resources: what is filled in, and what a write or a DELETE does to their
+//! status.
 //!
-//! Definitions are established by the commit that creates them, since the registry follows in the
-//! same commit. Schemas are kept but not looked at.
+//! Whether they get their names is settled with the commit, in `custom::names`; schemas are used by
+//! `custom`; instances are removed by a controller.
+
+mod check;
+mod columns;
+mod hoisted;
 
 use jiff::Timestamp;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::custom::names::Condition;
 use crate::document::{Document, whole_seconds};
-use crate::field::FieldError;
 
-/// Fills in names and sets the status that upstream's controllers would set.
-pub(super) fn prepare(object: &mut Document, now: Timestamp) {
+pub(super) use check::{changes, validate};
+
+/// Keeps a definition until a controller has removed its instances.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Completes a definition that is to be created.
+pub(super) fn prepare_create(object: &mut Document) {
+    default(object);
+    let status = json!({
+        "acceptedNames": { "kind": "", "plural": "" }, "conditions": null, "storedVersions": [],
+    });
+    object.replace("status", Some(status));
+    add_stored_version(object);
+}
+
+/// Completes a definition that is to be updated. Its status is the stored one.
+pub(super) fn prepare_update(object: &mut Document) {
+    default(object);
+    add_stored_version(object);
+}
+
+/// What the first DELETE does; those that follow are as for any object.
+pub(crate) fn terminate(object: &mut Document, now: Timestamp) {
+    object.metadata.deletion_timestamp = Some(whole_seconds(now));
+    let finalizers = &mut object.metadata.finalizers;
+    if !finalizers.iter().any(|name| name == CLEANUP) {
+        finalizers.push(CLEANUP.to_owned());
+    }
+    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will be \
+                   initiated soon";
+    Condition::new("Terminating", "True", "InstanceDeletionPending", message)
+        .set(object.section("status"), now);
+}
+
+fn default(object: &mut Document) {
     let kind = object.text_at(&["spec", "names", "kind"]).to_owned();
-    let storage = storage_version(object);
-    if let Some(names) = object
-        .section("spec")
-        .get_mut("names")
-        .and_then(Value::as_object_mut)
-    {
+    let spec = object.section("spec");
+    if let Some(names) = spec.get_mut("names").and_then(Value::as_object_mut) {
         let mut default = |member: &str, value: String| {
-            names.entry(member).or_insert_with(|| Value::from(value));
+            let is_open = names.get(member).is_none_or(|it| it == "");
+            if is_open && !kind.is_empty() {
+                names.insert(member.into(), value.into());
+            }
         };
         default("singular", kind.to_lowercase());
         default("listKind", format!("{kind}List"));
     }
-    let names = object.at(&["spec", "names"]).cloned().unwrap_or(json!({}));
-    let at = whole_seconds(now).to_string();
-    let status = object.section("status");
-    status.insert("acceptedNames".into(), names);
-    let stored = status.entry("storedVersions").or_insert(json!([]));
-    if let (Some(stored), Some(storage)) = (stored.as_array_mut(), storage)
-        && !stored.contains(&storage)
-    {
-        stored.push(storage);
-    }
-    ensure_condition(
-        status,
-        &at,
-        "NamesAccepted",
-        "NoConflicts",
-        "no conflicts found",
-    );
-    let message = "the initial names have been accepted";
-    ensure_condition(status, &at, "Established", "InitialNamesAccepted", message);
+    spec.entry("conversion")
+        .or_insert(json!({ "strategy": "None" }));
 }
 
-/// What would keep the definition from being served.
-pub(super) fn validate(object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
-    for path in [
-        &["spec", "group"][..],
-        &["spec", "names", "plural"],
-        &["spec", "names", "kind"],
-    ] {
-        if object.text_at(path).is_empty() {
-            errors.push(FieldError::required(path.join("."), ""));
+fn add_stored_version(object: &mut Document) {
+    let storage = versions(object).iter().filter(|it| it["storage"] == true);
+    let storage: Vec<Value> = storage.filter_map(|it| it.get("name").cloned()).collect();
+    let stored = object
+        .section("status")
+        .entry("storedVersions")
+        .or_insert(json!([]));
+    if !stored.is_array() {
+        *stored = json!([]);
+    }
+    if let Some(stored) = stored.as_array_mut() {
+        for version in storage {
+            if !stored.contains(&version) {
+                stored.push(version);
+            }
         }
     }
-    let (group, plural) = (
-        object.text_at(&["spec", "group"]),
-        object.text_at(&["spec", "names", "plural"]),
-    );
-    let name = object.metadata.name.as_str();
-    if name != format!("{plural}.{group}") {
-        let why = "must be spec.names.plural+\".\"+spec.group";
-        errors.push(FieldError::invalid("metadata.name", name, why));
-    }
-    let scope = object.text_at(&["spec", "scope"]);
-    if !["Cluster", "Namespaced"].contains(&scope) {
-        errors.push(FieldError::unsupported(
-            "spec.scope",
-            scope,
-            &["Cluster", "Namespaced"],
-        ));
-    }
-    if storage_version(object).is_none() {
-        let why = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid(
-            "spec.versions",
-            versions(object).to_vec(),
-            why,
-        ));
-    }
-    for (index, version) in versions(object).iter().enumerate() {
-        if version
-            .get("name")
-            .and_then(Value::as_str)
-            .is_none_or(str::is_empty)
-        {
-            errors.push(FieldError::required(
-                format!("spec.versions[{index}].name"),
-                "",
-            ));
-        }
-    }
-    errors
 }
 
 fn versions(object: &Document) -> &[Value] {
-    object
-        .at(&["spec", "versions"])
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
-fn storage_version(object: &Document) -> Option<Value> {
-    let mut storage = versions(object)
-        .iter()
-        .filter(|version| version["storage"] == json!(true));
-    match (storage.next(), storage.next()) {
-        (Some(one), None) => one.get("name").cloned(),
-        _ => None,
-    }
-}
-
-fn ensure_condition(
-    status: &mut Map<String, Value>,
-    at: &str,
-    condition: &str,
-    reason: &str,
-    message: &str,
-) {
-    let conditions = status.entry("conditions").or_insert(json!([]));
-    let Some(list) = conditions.as_array_mut() else {
-        return;
-    };
-    if !list.iter().any(|own| own["type"] == json!(condition)) {
-        list.push(json!({
-            "lastTransitionTime": at, "message": message, "reason": reason,
-            "status": "True", "type": condition,
-        }));
-    }
+    let versions = object.at(&["spec", "versions"]).and_then(Value::as_array);
+    versions.map_or(&[], Vec::as_slice)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{CM, JOBS, NAMESPACES, World, cm, held};
+use crate::world::{CM, JOBS, NAMESPACES, World, cm, held, job};
 
 fn labelled(name: &str, app: &str) -> Value {
     let mut body = cm(name);
@@ -64,8 +64,7 @@ fn deletes_nothing_when_a_precondition_fails_for_one() {
 #[test]
 fn warns_once_for_jobs_and_refuses_namespaces() {
     let mut world = World::new();
-    let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": "a" } });
-    world.post(JOBS, &job).ok();
+    world.post(JOBS, &job("a")).ok();
     assert_eq!(world.delete(JOBS, &Value::Null).ok().warnings.len(), 1);
     assert_eq!(world.delete(NAMESPACES, &Value::Null).code, 405);
     assert!(world.exists("/api/v1/namespaces/kube-node-lease"));

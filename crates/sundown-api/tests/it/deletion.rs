@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sundown_api::Config;
 
-use crate::world::{CM, JOBS, PODS, SUNJOBS, World, cm, held, sunjob};
+use crate::world::{CM, JOBS, PODS, SUNJOBS, World, cm, held, job, pod, sunjob};
 
 /// The finalizers after a DELETE with these options; None if the object is gone.
 fn after_delete(stored: &[&str], options: &Value) -> Option<Value> {
@@ -17,10 +17,6 @@ fn after_delete(stored: &[&str], options: &Value) -> Option<Value> {
     assert_eq!(left.uid(), before, "the same incarnation is left");
     assert!(left.metadata("deletionTimestamp").is_string());
     Some(left.metadata("finalizers").clone())
-}
-
-fn job(name: &str) -> Value {
-    json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name } })
 }
 
 #[test]
@@ -321,8 +317,7 @@ fn answers_a_status_with_the_uid_or_the_object_by_type() {
     assert_eq!(reply.json["details"], details);
     assert_eq!(reply.json.get("code"), None);
 
-    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" } });
-    let uid = world.post(PODS, &pod).ok().uid();
+    let uid = world.post(PODS, &pod("p")).ok().uid();
     let reply = world.delete(&format!("{PODS}/p"), &Value::Null).ok();
     assert_eq!(
         (reply.json["kind"].as_str(), reply.uid()),

@@ -50,7 +50,7 @@ fn wants_a_revision_where_upstream_does() {
     assert_eq!((reply.code, reply.reason()), (422, "Invalid"));
     assert_eq!(
         reply.message(),
-        "SunJob.sundown.dev \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be \
+        "sunjobs.sundown.dev \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: must be \
          specified for an update"
     );
     world.post(CM, &cm("a")).ok();
@@ -157,10 +157,11 @@ fn lists_the_media_types_it_takes() {
     world.post(CM, &cm("a")).ok();
     let text = "the body of the request was in an unknown format - accepted media types include: \
                 application/json-patch+json, application/merge-patch+json";
-    for media in [
-        "application/strategic-merge-patch+json",
-        "application/apply-patch+yaml",
-        "application/json",
+    let all = format!("{text}, application/apply-patch+yaml");
+    for (media, text) in [
+        ("application/strategic-merge-patch+json", all.as_str()),
+        ("application/apply-patch+yaml", text),
+        ("application/json", "415: Unsupported Media Type"),
     ] {
         let reply = world.patch(&format!("{SUNJOBS}/a"), media, &json!({}));
         assert_eq!(
@@ -168,13 +169,16 @@ fn lists_the_media_types_it_takes() {
             (415, "UnsupportedMediaType", text)
         );
     }
-    for media in ["application/yaml", "application/vnd.kubernetes.protobuf"] {
+    for (media, code) in [
+        ("application/cbor", 415),
+        ("application/vnd.kubernetes.protobuf", 400),
+    ] {
         let body = request(Method::Post, CM, &cm("b"));
         let reply = world.send(&Request {
             content_type: Some(media.into()),
             ..body
         });
-        assert_eq!(reply.code, 415, "{media}");
+        assert_eq!(reply.code, code, "{media}");
     }
     let reply = world.get_as(&format!("{CM}/a"), "application/cbor");
     assert_eq!((reply.code, reply.reason()), (406, "NotAcceptable"));
@@ -199,7 +203,10 @@ fn refuses_unknown_selectors_parameters_and_methods() {
     let reply = world.get(&format!("{CM}?fieldSelector=spec.image=x"));
     assert_eq!(
         (reply.code, reply.message()),
-        (400, "field label not supported: spec.image")
+        (
+            400,
+            "\"spec.image\" is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        )
     );
     assert_eq!(world.get(&format!("{CM}?labelSelector=a%20b")).code, 400);
     assert_eq!(world.get(&format!("{CM}?limit=many")).code, 400);
@@ -211,14 +218,7 @@ fn refuses_unknown_selectors_parameters_and_methods() {
 #[test]
 fn answers_unknown_paths_in_plain_text() {
     let mut world = World::new();
-    for path in [
-        "/nothing",
-        "/api/v1/namespaces/default/widgets",
-        "/apis/sundown.dev/v1",
-        "/openapi/v2",
-        "/api/v1/configmaps/a",
-        "/api/v1/namespaces/default/namespaces",
-    ] {
+    for path in ["/nothing", "/apis/sundown.dev/v1", "/openapi/v2"] {
         let reply = world.get(path);
         assert_eq!(
             (reply.code, reply.text.as_str()),

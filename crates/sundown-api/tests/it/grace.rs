@@ -2,17 +2,15 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{PODS, World};
+use crate::world::{PODS, World, pod};
 
 const POD: &str = "/api/v1/namespaces/default/pods/p";
 
 /// A pod that runs on a node, with the default grace of 30 seconds.
 fn running_pod() -> World {
     let mut world = World::new();
-    let pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" },
-        "spec": { "nodeName": "n", "containers": [] },
-    });
+    let mut pod = pod("p");
+    pod["spec"]["nodeName"] = json!("n");
     world.post(PODS, &pod).ok();
     world
 }
@@ -145,8 +143,7 @@ fn needs_both_the_end_of_grace_and_of_finalizers() {
 #[test]
 fn gives_no_grace_to_pods_that_do_not_run() {
     let mut world = World::new();
-    let pod = json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": "p" } });
-    world.post(PODS, &pod).ok();
+    world.post(PODS, &pod("p")).ok();
     world.delete(POD, &grace(20)).ok();
     assert!(!world.exists(POD), "no node has it");
 

@@ -5,16 +5,22 @@
     reason = "a test fails by panic, its helpers too"
 )]
 
+mod builtins;
 mod collections;
 mod crds;
 mod deletion;
 mod discovery;
+mod encodings;
 mod errors;
 mod grace;
+mod hostile;
 mod lists;
 mod metadata;
 mod namespaces;
+mod parts;
 mod patches;
 mod races;
+mod schemas;
+mod support;
 mod watches;
 mod world;

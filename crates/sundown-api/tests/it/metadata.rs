@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{CM, JOBS, SUNJOBS, World, cm, held, sunjob};
+use crate::world::{CM, JOBS, SUNJOBS, World, cm, held, job, sunjob};
 
 fn owner(name: &str, uid: &str) -> Value {
     json!({ "apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid })
@@ -31,11 +31,12 @@ fn sets_what_only_the_server_sets() {
     for field in [
         "deletionTimestamp",
         "deletionGracePeriodSeconds",
-        "generation",
         "managedFields",
     ] {
         assert_eq!(reply.metadata(field), &Value::Null, "{field}");
     }
+    // As upstream: kinds whose generation nobody counts keep what was sent.
+    assert_eq!(reply.metadata("generation"), 9);
     let uid = reply.uid();
     let parts: Vec<usize> = uid.split('-').map(str::len).collect();
     assert_eq!(parts, [8, 4, 4, 4, 12]);
@@ -143,10 +144,8 @@ fn keeps_status_and_spec_apart() {
 #[test]
 fn deletes_a_built_in_object_through_its_status_too() {
     let mut world = World::new();
-    let job = json!({
-        "apiVersion": "batch/v1", "kind": "Job",
-        "metadata": { "name": "a", "finalizers": ["example.com/x"] },
-    });
+    let mut job = job("a");
+    job["metadata"]["finalizers"] = json!(["example.com/x"]);
     world.post(JOBS, &job).ok();
     let path = format!("{JOBS}/a");
     world
@@ -237,7 +236,7 @@ fn checks_owner_references() {
         owner
     };
     let reply = world.post(CM, &owned(&json!([controller("b"), controller("c")])));
-    assert!(reply.message().contains("Only one reference can have Controller set to true. Found \"true\" in references for b and c"));
+    assert!(reply.message().contains("Only one reference can have Controller set to true. Found \"true\" in references for ConfigMap/b and ConfigMap/c"));
 
     let mut bad = owner("b", "1");
     bad["apiVersion"] = json!("a/b/c");
@@ -286,8 +285,6 @@ fn refuses_to_change_what_is_immutable() {
     let created = world.post(CM, &cm("a")).ok();
     let path = format!("{CM}/a");
     for (field, value) in [
-        ("name", json!("b")),
-        ("namespace", json!("other")),
         ("uid", json!("other")),
         ("deletionTimestamp", json!("2030-01-01T00:00:00Z")),
         ("deletionGracePeriodSeconds", json!(5)),
@@ -298,6 +295,19 @@ fn refuses_to_change_what_is_immutable() {
             "ConfigMap \"a\" is invalid: metadata.{field}: Invalid value: {value}: field is immutable"
         );
         assert_eq!(reply.message(), text);
+    }
+    for (field, text) in [
+        (
+            "name",
+            "the name of the object (other) does not match the name on the URL (a)",
+        ),
+        (
+            "namespace",
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ),
+    ] {
+        let reply = world.merge(&path, &json!({ "metadata": { field: "other" } }));
+        assert_eq!((reply.code, reply.message()), (400, text));
     }
     assert_eq!(world.get(&path).json, created.json);
     let mut body = created.json.clone();

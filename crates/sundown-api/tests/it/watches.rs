@@ -5,7 +5,7 @@ use sundown_api::Config;
 use sundown_model::Resource;
 use sundown_store::History;
 
-use crate::world::{CM, PARTIAL, PODS, SUNJOBS, World, cm, sunjob};
+use crate::world::{CM, PARTIAL, PODS, SUNJOBS, World, cm, pod, sunjob};
 
 fn labelled(name: &str, app: &str) -> Value {
     let mut body = cm(name);
@@ -83,9 +83,7 @@ fn sends_everything_after_a_revision_in_order() {
     world
         .merge(&format!("{CM}/a"), &json!({ "data": { "x": "1" } }))
         .ok();
-    world
-        .post(PODS, &json!({ "metadata": { "name": "p" } }))
-        .ok();
+    world.post(PODS, &pod("p")).ok();
     world.post(CM, &cm("b")).ok();
     world.delete(&format!("{CM}/a"), &Value::Null).ok();
     let mut watch = world.watch(&format!("{CM}?watch=1&resourceVersion={rv}"));
@@ -204,7 +202,6 @@ fn watches_one_namespace_or_one_object() {
     let mut one = world.watch(&format!(
         "{CM}?watch=1&resourceVersion={rv}&fieldSelector=metadata.name=a"
     ));
-    let mut named = world.watch(&format!("{CM}/a?watch=1&resourceVersion={rv}"));
     let mut inside = world.watch(&format!("{CM}?watch=1&resourceVersion={rv}"));
     world.post(CM, &cm("a")).ok();
     world.post(CM, &cm("b")).ok();
@@ -213,7 +210,8 @@ fn watches_one_namespace_or_one_object() {
         .ok();
     assert_eq!(world.seen(&mut all), ["ADDED a", "ADDED b", "ADDED a"]);
     assert_eq!(world.seen(&mut one), ["ADDED a"]);
-    assert_eq!(world.seen(&mut named), ["ADDED a"]);
+    let named = world.get(&format!("{CM}/a?watch=1&resourceVersion={rv}"));
+    assert_eq!(named.json["kind"], "ConfigMap", "one object is only read");
     assert_eq!(world.seen(&mut inside), ["ADDED a", "ADDED b"]);
 }
 
@@ -229,9 +227,7 @@ fn bookmarks_every_minute_and_before_the_end() {
     assert_eq!(watch.wake_at(), after(60));
     world.pass(59);
     assert_eq!(world.seen(&mut watch), Vec::<String>::new());
-    world
-        .post(PODS, &json!({ "metadata": { "name": "p" } }))
-        .ok();
+    world.post(PODS, &pod("p")).ok();
     world.pass(1);
     let (events, ended) = world.poll(&mut watch);
     assert_eq!((events.len(), ended), (1, false));
@@ -290,6 +286,13 @@ fn closes_when_its_type_is_no_longer_served() {
             &Value::Null,
         )
         .ok();
+    assert!(
+        !world.poll(&mut watch).1,
+        "instances can still be seen going"
+    );
+    let released = json!({ "metadata": { "finalizers": null } });
+    let definition = format!("{}/sunjobs.sundown.dev", crate::world::CRDS);
+    world.merge(&definition, &released).ok();
     assert!(world.poll(&mut watch).1);
 }
 
@@ -302,4 +305,29 @@ fn forks_as_a_value() {
     world.post(CM, &cm("a")).ok();
     assert_eq!(world.seen(&mut watch), ["ADDED a"]);
     assert_eq!(world.seen(&mut fork), ["ADDED a"]);
+}
+
+#[test]
+fn tells_a_slow_watcher_in_parts_and_leaves_out_nothing() {
+    let mut world = World::new();
+    let rv = world.get(CM).rv();
+    let query = format!("{CM}?watch=1&resourceVersion={rv}&allowWatchBookmarks=true");
+    let mut watch = world.watch(&query);
+    for index in 0..600 {
+        world.post(CM, &cm(&format!("a{index}"))).ok();
+    }
+    world.pass(60);
+    let mut parts = Vec::new();
+    loop {
+        let part = world.seen(&mut watch);
+        if part.is_empty() {
+            break;
+        }
+        parts.push(part);
+    }
+    assert!(parts.len() > 1 && parts.iter().all(|part| part.len() <= 257));
+    let lines: Vec<String> = parts.concat();
+    assert_eq!(lines.len(), 601);
+    assert!(lines[..600].iter().all(|line| line.starts_with("ADDED")));
+    assert!(lines[600].starts_with("BOOKMARK"), "only when all was told");
 }

@@ -107,7 +107,29 @@ pub(crate) fn held(name: &str, finalizers: &[&str]) -> Value {
     })
 }
 
+/// A pod with one container.
+pub(crate) fn pod(name: &str) -> Value {
+    json!({ "apiVersion": "v1", "kind": "Pod", "metadata": { "name": name }, "spec": pod_spec() })
+}
+
+/// A job of one such pod.
+pub(crate) fn job(name: &str) -> Value {
+    let mut spec = pod_spec();
+    spec["restartPolicy"] = json!("Never");
+    json!({
+        "apiVersion": "batch/v1", "kind": "Job", "metadata": { "name": name },
+        "spec": { "template": { "spec": spec } },
+    })
+}
+
+fn pod_spec() -> Value {
+    json!({ "containers": [{ "name": "main", "image": "busybox" }] })
+}
+
 pub(crate) fn custom_resource_definition() -> Value {
+    let schema = json!({ "openAPIV3Schema": {
+        "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+    } });
     json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
         "metadata": { "name": "sunjobs.sundown.dev" },
@@ -115,8 +137,11 @@ pub(crate) fn custom_resource_definition() -> Value {
             "group": "sundown.dev", "scope": "Namespaced",
             "names": { "plural": "sunjobs", "kind": "SunJob", "shortNames": ["sj"] },
             "versions": [
-                { "name": "v1", "served": true, "storage": true, "subresources": { "status": {} } },
-                { "name": "v1beta1", "served": true, "storage": false },
+                {
+                    "name": "v1", "served": true, "storage": true, "schema": schema,
+                    "subresources": { "status": {} },
+                },
+                { "name": "v1beta1", "served": true, "storage": false, "schema": schema },
             ],
         },
     })

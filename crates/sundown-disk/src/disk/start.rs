@@ -1,8 +1,10 @@
 //! The start: a new directory, a sound one, or a damaged one that is refused unless its owner has
-//! accepted the loss. Nothing is removed here but copies of our own.
+//! accepted the loss. The database is looked at as a copy, so that whatever is wrong with it stays as
+//! it was found.
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -11,202 +13,256 @@ use fjall::PersistMode;
 use sundown_model::ObjectKey;
 use sundown_store::{Revision, Store, Stored};
 
-use super::{Disk, Handles, OpenError, Options, log_key};
-use crate::directory::Directory;
+use super::{Disk, Handles, OpenError, Options, RELAXED_MAX, log_key};
+use crate::directory::{Directory, remove};
 use crate::high_water::HighWater;
-use crate::record::{Base, Sum, object, object_key};
+use crate::record::{Base, Change, Entry, Sum, checksum, object, object_key};
 use crate::recovery::{Flaw, Records};
-use crate::{Damage, journal};
+use crate::scratch::{Scratch, Tables};
+use crate::{Damage, Summary, relaxed};
+
+/// A batch of fjall lies in memory as a whole.
+const BATCH_OBJECTS_MAX: usize = 1_000;
+
+type Objects = BTreeMap<ObjectKey, Arc<Stored>>;
 
 impl Disk {
     /// Opens a data directory, or makes one, and gives the store that it holds.
     ///
-    /// Guarantees: everything that was ever acknowledged is in the store, or the start is refused.
+    /// Guarantees: everything that was ever acknowledged is in the store, or the start is refused
+    /// and nothing is changed.
     pub fn open(path: &Path, options: Options) -> Result<(Self, Store), OpenError> {
         let directory = Directory::claim(path)?;
+        let failed = |source| OpenError::io(path, source);
+        let acknowledged = HighWater::read(&directory.high_water());
         if directory.is_new()? {
-            return create(directory, Revision::ZERO, options);
+            let after = acknowledged.unwrap_or_default();
+            build(&directory, after, &Objects::new())?;
+            let noted = HighWater::create(&directory.high_water(), after);
+            noted
+                .and_then(|()| directory.note_format())
+                .and_then(|()| directory.install())
+                .map_err(failed)?;
+            return start_empty(directory, after, options);
+        }
+        directory.tidy().map_err(failed)?;
+        let scratch = directory.scratch();
+        let found = look(&directory, acknowledged, &scratch, Tables::Linked)?;
+        match found.damage {
+            None => start(directory, found.records, options),
+            Some(damage) => accept(directory, damage, &found.records, options),
+        }
+    }
+
+    /// Looks into a data directory that no control plane uses: what a start would find.
+    ///
+    /// Guarantees: nothing in it is changed; the copy that is looked at lies elsewhere.
+    pub fn inspect(path: &Path) -> Result<(Summary, Store), OpenError> {
+        let directory = Directory::look_at(path)?;
+        if directory.is_new()? {
+            let damage = directory.damage("there is no database");
+            return Err(damage.into());
         }
         let acknowledged = HighWater::read(&directory.high_water());
-        let failed = |source| OpenError::io(path, source);
-        let aside = directory.aside();
-        if aside.exists() {
-            // A start was interrupted: what it had copied is older than what fjall has cut off.
-            journal::put_back(&directory.database(), &aside).map_err(failed)?;
-        }
-        let found = look(&directory, acknowledged);
-        let (handles, records, damage) = match found {
-            Ok(Found {
-                handles,
-                records,
-                flaw: None,
-            }) => {
-                fs::remove_dir_all(&aside).map_err(failed)?;
-                let base = records.head();
-                return ready(directory, handles, records, base, options);
+        let whose = checksum(path.as_os_str().as_encoded_bytes());
+        let name = format!("sundown-db-{}-{whose:016x}", std::process::id());
+        let place = std::env::temp_dir().join(name);
+        // Left by a process of the same number that was killed.
+        remove(&place).map_err(|source| OpenError::io(path, source))?;
+        let found = look(&directory, acknowledged, &place, Tables::Pointed)?;
+        match found.damage {
+            None => {
+                let (store, summary) = found.records.store(Options::default().history);
+                Ok((summary, store))
             }
-            Ok(found) => {
-                let flaw = found.flaw.expect("the sound case is above");
-                let mut damage = directory.damage(flaw.what);
-                damage.last_good = flaw.last_good;
-                (Some(found.handles), Some(found.records), damage)
-            }
-            Err(what) => (None, None, directory.damage(what)),
-        };
-        let damage = Damage {
-            acknowledged,
-            ..damage
-        };
-        match (options.accept_loss_after, handles, records) {
-            (Some(asked), ..) if asked == Revision::ZERO => {
-                let kept = directory.make_damaged().map_err(failed)?;
-                put_back_if_there(&directory).map_err(failed)?;
-                let moved = fs::rename(directory.database(), kept.join("db"));
-                moved.or_else(ignore_missing).map_err(failed)?;
-                create(directory, acknowledged.unwrap_or_default(), options)
-            }
-            (Some(asked), Some(handles), Some(records)) if Some(asked) == damage.last_good => {
-                let kept = directory.make_damaged().map_err(failed)?;
-                let moved = fs::rename(&aside, kept.join("journal"));
-                moved.map_err(failed)?;
-                let newest = records.head().max(acknowledged.unwrap_or_default());
-                cut(directory, handles, &records, asked, newest, options)
-            }
-            (asked, handles, _) => {
-                drop(handles);
-                put_back_if_there(&directory).map_err(failed)?;
-                Err(match asked {
-                    Some(asked) => OpenError::NotThere { asked, damage },
-                    None => damage.into(),
-                })
-            }
+            Some(damage) => Err(damage.into()),
         }
     }
 }
 
 struct Found {
-    handles: Handles,
     records: Records,
-    flaw: Option<Flaw>,
+    damage: Option<Damage>,
 }
 
-/// Opens and reads everything.
+/// Copies the database, reads everything of the copy, and judges it.
 ///
-/// Errors: what is so damaged that nothing can be read.
-fn look(directory: &Directory, acknowledged: Option<Revision>) -> Result<Found, String> {
-    let database = directory.database();
-    // Without these fjall would begin a new database in the place of the old one.
-    for name in ["version", "keyspaces", "lock"] {
-        if !database.join(name).exists() {
-            return Err(format!("`db/{name}` is missing"));
-        }
+/// Errors: there is no room for the copy, or files cannot be read at all.
+fn look(
+    directory: &Directory,
+    acknowledged: Option<Revision>,
+    place: &Path,
+    tables: Tables,
+) -> Result<Found, OpenError> {
+    let damaged = |records, what: String, last_good| Found {
+        records,
+        damage: Some(Damage {
+            last_good,
+            acknowledged,
+            ..directory.damage(what)
+        }),
+    };
+    let mut database = directory.database();
+    if !database.exists() && directory.ready().exists() {
+        database = directory.ready();
     }
-    let copied = journal::copy_aside(&database, &directory.aside());
-    let proven = copied.map_err(|error| format!("the journal cannot be read: {error}"))?;
+    if let Some(name) = missing(&database) {
+        let what = format!("`db/{name}` is missing");
+        return Ok(damaged(Records::default(), what, None));
+    }
+    let scratch = Scratch::make(&database, place, tables);
+    let scratch = scratch.map_err(|source| OpenError::io(&directory.path, source))?;
     let read = || {
-        let handles = Handles::open(&database)?;
-        let records = Records::read(&handles.objects, &handles.log)?;
-        fjall::Result::Ok((handles, records))
+        let handles = Handles::open(&scratch.path)?;
+        Records::read(&handles.objects, &handles.log)
     };
     // fjall expects its own files to be sound and panics on some that are not.
-    let read = catch_unwind(AssertUnwindSafe(read));
-    let read = read.map_err(|_| "the database cannot be read: fjall panicked".to_owned())?;
-    let (handles, records) =
-        read.map_err(|error| format!("the database cannot be read: {error}"))?;
+    let records = match catch_unwind(AssertUnwindSafe(read)) {
+        Ok(Ok(records)) => records,
+        Ok(Err(error)) => {
+            let what = format!("the database cannot be read: {error}");
+            return Ok(damaged(Records::default(), what, None));
+        }
+        Err(_) => {
+            let what = "the database cannot be read: fjall panicked".to_owned();
+            return Ok(damaged(Records::default(), what, None));
+        }
+    };
     let flaw = if let Some(acknowledged) = acknowledged {
-        records.flaw(acknowledged.max(proven))
+        records.flaw(acknowledged.max(scratch.proven))
     } else {
-        let last_good = match records.flaw(proven) {
+        let last_good = match records.flaw(scratch.proven) {
             Some(flaw) => flaw.last_good,
             None => Some(records.head()),
         };
         let what = "the file `high-water` is missing or cannot be read".to_owned();
         Some(Flaw { what, last_good })
     };
-    Ok(Found {
-        handles,
-        records,
-        flaw,
+    Ok(match flaw {
+        Some(flaw) => damaged(records, flaw.what, flaw.last_good),
+        None => Found {
+            records,
+            damage: None,
+        },
     })
 }
 
-/// A new directory whose revisions go on after `after`.
-fn create(
+/// A file without which fjall would begin something new in the place of the old.
+fn missing(database: &Path) -> Option<&'static str> {
+    let needed = [
+        "version",
+        "lock",
+        "keyspaces/0/current",
+        "keyspaces/1/current",
+        "keyspaces/2/current",
+    ];
+    needed.into_iter().find(|it| !database.join(it).exists())
+}
+
+/// Goes on without what is lost, if that is the wish; the damaged database is kept.
+fn accept(
+    directory: Directory,
+    damage: Damage,
+    records: &Records,
+    options: Options,
+) -> Result<(Disk, Store), OpenError> {
+    let Some(asked) = options.accept_loss_after else {
+        return Err(damage.into());
+    };
+    let objects = if asked == Revision::ZERO {
+        Objects::new()
+    } else if Some(asked) == damage.last_good {
+        records.rolled_back(asked).expect("proven to be good")
+    } else {
+        return Err(OpenError::NotThere { asked, damage });
+    };
+    // Later revisions have been seen; they are never given again.
+    let newest = records.head().max(damage.acknowledged.unwrap_or_default());
+    build(&directory, newest, &objects)?;
+    let path = directory.path.clone();
+    let replaced = replace(&directory, newest);
+    replaced.map_err(|source| OpenError::io(&path, source))?;
+    let records = Records {
+        base: Base {
+            revision: newest,
+            sum: sum_of(&objects),
+        },
+        sum: sum_of(&objects),
+        objects,
+        ..Records::default()
+    };
+    start(directory, records, options)
+}
+
+/// Puts the new database in the place of the damaged one, which is kept.
+fn replace(directory: &Directory, newest: Revision) -> io::Result<()> {
+    let kept = directory.make_damaged()?;
+    match fs::rename(directory.database(), kept.join("db")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::File::open(&kept)?.sync_all()?;
+    directory.install()?;
+    HighWater::create(&directory.high_water(), newest)?;
+    directory.sync()
+}
+
+/// Builds a database beside the one in use: these objects, and a log that begins after a revision.
+fn build(directory: &Directory, after: Revision, objects: &Objects) -> Result<(), OpenError> {
+    let io = |source| OpenError::io(&directory.path, source);
+    let (building, ready) = (directory.building(), directory.ready());
+    remove(&building)
+        .and_then(|()| remove(&ready))
+        .map_err(io)?;
+    let base = Base {
+        revision: after,
+        sum: sum_of(objects),
+    };
+    let built = Handles::open(&building).and_then(|handles| handles.fill(base, objects));
+    built.map_err(|source| OpenError::database(&directory.path, source))?;
+    fs::rename(&building, &ready)
+        .and_then(|()| directory.sync())
+        .map_err(io)
+}
+
+fn start_empty(
     directory: Directory,
     after: Revision,
     options: Options,
 ) -> Result<(Disk, Store), OpenError> {
-    let path = directory.path.clone();
-    let io = |source| OpenError::io(&path, source);
-    let fjall = |source| OpenError::Database {
-        path: path.clone(),
-        source,
-    };
-    directory.begin_creation().map_err(io)?;
-    let handles = Handles::open(&directory.database()).map_err(fjall)?;
-    let base = Base {
-        revision: after,
-        sum: Sum::default(),
-    };
-    handles
-        .write_base(base, &BTreeMap::new(), &Records::default())
-        .map_err(fjall)?;
-    drop(HighWater::create(&directory.high_water(), after).map_err(io)?);
-    directory.end_creation().map_err(io)?;
     let records = Records {
-        base,
+        base: Base {
+            revision: after,
+            sum: Sum::default(),
+        },
         ..Records::default()
     };
-    ready(directory, handles, records, after, options)
+    start(directory, records, options)
 }
 
-/// Goes on from an older revision; later ones are never given again.
-fn cut(
+/// Opens a database that is known to hold these records.
+fn start(
     directory: Directory,
-    handles: Handles,
-    records: &Records,
-    asked: Revision,
-    newest: Revision,
+    mut records: Records,
     options: Options,
 ) -> Result<(Disk, Store), OpenError> {
     let path = directory.path.clone();
-    let objects = records.rolled_back(asked).expect("proven to be good");
-    let mut sum = Sum::default();
-    for (key, stored) in &objects {
-        sum.add(object(&object_key(key), stored).1);
+    let failed = |source| OpenError::io(&path, source);
+    let database = |source| OpenError::database(&path, source);
+    let handles = Handles::open(&directory.database()).map_err(database)?;
+    if relaxed::may_have_lost(&directory).map_err(failed)? {
+        let skip = skip(&records);
+        handles.append_skip(&skip).map_err(database)?;
+        records.entries.push(skip);
     }
-    let base = Base {
-        revision: newest,
-        sum,
-    };
-    let written = handles.write_base(base, &objects, records);
-    written.map_err(|source| OpenError::Database {
-        path: path.clone(),
-        source,
-    })?;
-    let created = HighWater::create(&directory.high_water(), newest);
-    drop(created.map_err(|source| OpenError::io(&path, source))?);
-    let records = Records {
-        objects,
-        sum,
-        base,
-        ..Records::default()
-    };
-    ready(directory, handles, records, newest, options)
-}
-
-fn ready(
-    directory: Directory,
-    handles: Handles,
-    records: Records,
-    head: Revision,
-    options: Options,
-) -> Result<(Disk, Store), OpenError> {
-    let high_water = HighWater::open(&directory.high_water());
-    let mut high_water = high_water.map_err(|error| OpenError::io(&directory.path, error))?;
+    let head = records.head();
+    let mut high_water = HighWater::open(&directory.high_water()).map_err(failed)?;
     // What was synced and not yet noted is noted now: from here on it counts as acknowledged.
-    let raised = high_water.raise(head).and_then(|()| high_water.sync());
-    raised.map_err(|error| OpenError::io(&directory.path, error))?;
+    high_water
+        .raise(head)
+        .and_then(|()| high_water.sync())
+        .and_then(|()| relaxed::forget(&directory))
+        .map_err(failed)?;
     let sum = records.sum;
     let first = records.entries.first().map(|entry| entry.revision);
     let (store, summary) = records.store(options.history);
@@ -215,56 +271,70 @@ fn ready(
         high_water,
         handles: Some(handles),
         full_at: None,
+        is_relaxed: false,
         head,
         first: first.unwrap_or(head.next()),
         sum,
         summary,
     };
+    let newest = disk.handles.as_ref().map(Handles::newest).transpose();
+    if newest.map_err(database)? != Some(disk.newest()) {
+        return Err(database(fjall::Error::Unrecoverable));
+    }
     Ok((disk, store))
 }
 
+/// Leaves out the revisions that may have been seen and lost in a power failure.
+fn skip(records: &Records) -> Entry {
+    let head = records.head();
+    let count = u64::try_from(RELAXED_MAX).expect("a small constant");
+    Entry {
+        revision: Revision::new(head.number().saturating_add(count)),
+        group: head.next(),
+        at: records
+            .entries
+            .last()
+            .map_or(jiff::Timestamp::UNIX_EPOCH, |last| last.at),
+        key: ObjectKey::cluster(&sundown_model::Resource::new("", ""), ""),
+        change: Change::Skip,
+        prev: None,
+        sum: records.sum,
+    }
+}
+
+fn sum_of(objects: &Objects) -> Sum {
+    let mut sum = Sum::default();
+    for (key, stored) in objects {
+        sum.add(object(&object_key(key), stored).1);
+    }
+    sum
+}
+
 impl Handles {
-    /// Makes `objects` the whole state and `base` the whole log.
-    fn write_base(
-        &self,
-        base: Base,
-        objects: &BTreeMap<ObjectKey, Arc<Stored>>,
-        present: &Records,
-    ) -> fjall::Result<()> {
+    /// Writes the content of a new database.
+    fn fill(&self, base: Base, objects: &Objects) -> fjall::Result<()> {
         let mut batch = self.database.batch();
-        for key in present.objects.keys() {
-            if !objects.contains_key(key) {
-                batch.remove(&self.objects, object_key(key));
-            }
-        }
+        batch.insert(&self.log, log_key(Revision::ZERO), base.encode());
+        let mut count = 0;
         for (key, stored) in objects {
             let key = object_key(key);
             let (value, _) = object(&key, stored);
             batch.insert(&self.objects, key, value);
-        }
-        for guard in self.log.iter() {
-            let key = guard.key()?;
-            if *key != log_key(Revision::ZERO) {
-                batch.remove(&self.log, key);
+            count += 1;
+            if count == BATCH_OBJECTS_MAX {
+                batch.commit()?;
+                batch = self.database.batch();
+                count = 0;
             }
         }
-        batch.insert(&self.log, log_key(Revision::ZERO), base.encode());
         batch.commit()?;
         self.database.persist(PersistMode::SyncAll)
     }
-}
 
-fn put_back_if_there(directory: &Directory) -> std::io::Result<()> {
-    let aside = directory.aside();
-    if aside.exists() {
-        journal::put_back(&directory.database(), &aside)?;
-    }
-    Ok(())
-}
-
-fn ignore_missing(error: std::io::Error) -> std::io::Result<()> {
-    match error.kind() {
-        std::io::ErrorKind::NotFound => Ok(()),
-        _ => Err(error),
+    fn append_skip(&self, skip: &Entry) -> fjall::Result<()> {
+        let mut batch = self.database.batch();
+        batch.insert(&self.log, log_key(skip.revision), skip.encode());
+        batch.commit()?;
+        self.database.persist(PersistMode::SyncAll)
     }
 }

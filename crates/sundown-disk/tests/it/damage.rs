@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use sundown_disk::OpenError;
+use sundown_disk::{Disk, OpenError};
 use sundown_store::Revision;
 
-use crate::world::{World, copy, put, seen};
+use crate::world::{World, content, copy, put, seen};
 
 type Seen = (
     Revision,
@@ -25,6 +25,36 @@ fn filled() -> Result<(tempfile::TempDir, Seen)> {
     Ok((home, before))
 }
 
+/// A directory with tables: what is in them is no longer in a journal.
+fn flushed() -> Result<(tempfile::TempDir, Seen)> {
+    let home = tempfile::tempdir()?;
+    let mut world = World::open(home.path())?;
+    let tables = home.path().join("db/keyspaces");
+    let have = |id: &str| fs::read_dir(tables.join(id).join("tables")).map(Iterator::count);
+    for number in 0..5_000 {
+        let mut writes = Vec::new();
+        for part in 0..8 {
+            // Names come again, so that the log has previous states to keep as well.
+            writes.push(put(
+                &format!("a-{}-{part}", number % 100),
+                &"x".repeat(9_000),
+            )?);
+        }
+        world.commit(writes)?;
+        if have("1")? > 0 && have("2")? > 0 {
+            break;
+        }
+    }
+    ensure!(have("1")? > 0 && have("2")? > 0, "nothing was flushed");
+    let before = seen(&world.store);
+    Ok((home, before))
+}
+
+fn is_table(path: &Path) -> bool {
+    let is_of = |id: &str| path.to_string_lossy().contains(&format!("/{id}/tables/"));
+    is_of("1") || is_of("2")
+}
+
 fn journal(home: &Path) -> Result<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(home.join("db"))? {
@@ -36,7 +66,8 @@ fn journal(home: &Path) -> Result<PathBuf> {
     found.pop().context("there is a journal")
 }
 
-/// Damages a copy; it must be refused, twice, or show everything.
+/// Damages a copy; it must be refused, twice, with every file as it was, or show everything. A look
+/// must come to the same.
 fn check(
     home: &Path,
     before: &Seen,
@@ -46,16 +77,31 @@ fn check(
     let scratch = tempfile::tempdir()?;
     copy(home, scratch.path())?;
     damage(scratch.path())?;
+    let files = content(&scratch.path().join("db"))?;
+    let looked = match Disk::inspect(scratch.path()) {
+        Ok((_, store)) => {
+            ensure!(seen(&store) == *before, "{what}: a silent loss");
+            false
+        }
+        Err(OpenError::Damaged(_)) => true,
+        Err(error) => return Err(error).context(what.to_owned()),
+    };
     for _ in 0..2 {
         match World::open(scratch.path()) {
             Ok(world) => {
                 ensure!(seen(&world.store) == *before, "{what}: a silent loss");
+                ensure!(!looked, "{what}: a look refuses it, a start does not");
                 return Ok(false);
             }
             Err(OpenError::Damaged(_)) => {}
             Err(error) => return Err(error).context(what.to_owned()),
         }
+        ensure!(
+            content(&scratch.path().join("db"))? == files,
+            "{what}: a refused start has changed files"
+        );
     }
+    ensure!(looked, "{what}: a start refuses it, a look does not");
     Ok(true)
 }
 
@@ -76,52 +122,91 @@ fn a_cut_journal_is_refused_at_every_length() -> Result<()> {
 #[test]
 fn a_flipped_byte_is_never_a_silent_loss() -> Result<()> {
     let (home, before) = filled()?;
-    let (mut refused, mut count) = (0, 0);
     let mut files = Vec::new();
     list(home.path(), &mut files)?;
+    let mut sum = (0, 0);
     for path in files {
-        let inside = path.strip_prefix(home.path())?;
-        let length = fs::metadata(&path)?.len();
-        let step = usize::try_from(length / 40)?.max(1);
-        for at in (0..usize::try_from(length)?).step_by(step) {
-            let what = format!("flip {at} of {length} in {}", inside.display());
-            count += 1;
-            let is_refused = check(home.path(), &before, &what, |home| {
-                let mut bytes = fs::read(home.join(inside))?;
-                bytes[at] ^= 0x10;
-                Ok(fs::write(home.join(inside), bytes)?)
-            });
-            match is_refused {
-                Ok(is_refused) => refused += u32::from(is_refused),
-                // A flipped digit of the format is a newer format: refused by name, too.
-                Err(error) if error.to_string().contains("format") => refused += 1,
-                Err(error) => return Err(error),
-            }
-        }
+        let is_journal = path.extension().is_some_and(|it| it == "jnl");
+        let times = if is_journal { 60 } else { 8 };
+        let (refused, count) = flip(home.path(), &before, &path, times)?;
+        sum = (sum.0 + refused, sum.1 + count);
     }
-    assert!(refused * 3 > count, "{refused} of {count} refused");
+    assert!(sum.0 * 3 > sum.1, "{} of {} refused", sum.0, sum.1);
+    Ok(())
+}
+
+#[test]
+fn a_sector_of_zeros_in_the_journal_is_refused() -> Result<()> {
+    let (home, before) = filled()?;
+    let length = usize::try_from(fs::metadata(journal(home.path())?)?.len())?;
+    for sector in 0..length.div_ceil(512) {
+        let what = format!("sector {sector} of zeros");
+        let refused = check(home.path(), &before, &what, |home| {
+            let path = journal(home)?;
+            let mut bytes = fs::read(&path)?;
+            let end = (sector * 512 + 512).min(length);
+            bytes[sector * 512..end].fill(0);
+            Ok(fs::write(path, bytes)?)
+        })?;
+        assert!(refused, "{what}");
+    }
+    Ok(())
+}
+
+#[test]
+fn a_flipped_byte_in_a_table_is_never_a_silent_loss() -> Result<()> {
+    let (home, before) = flushed()?;
+    let mut files = Vec::new();
+    list(&home.path().join("db/keyspaces"), &mut files)?;
+    files.retain(|path| is_table(path));
+    assert!(!files.is_empty());
+    for path in files {
+        let (refused, count) = flip(home.path(), &before, &path, 5)?;
+        assert!(refused * 2 > count, "{refused} of {count} refused");
+    }
     Ok(())
 }
 
 #[test]
 fn a_missing_file_is_never_a_silent_loss() -> Result<()> {
-    let (home, before) = filled()?;
-    let mut files = Vec::new();
-    list(home.path(), &mut files)?;
-    for path in files {
-        let inside = path.strip_prefix(home.path())?;
-        let what = format!("without {}", inside.display());
-        let refused = check(home.path(), &before, &what, |home| {
-            Ok(fs::remove_file(home.join(inside))?)
-        })?;
-        // The tables of fjall are empty still; without them the journal alone tells everything.
-        let is_needed = inside.extension().is_some_and(|it| it == "jnl")
-            || ["format", "high-water", "db/version"]
-                .iter()
-                .any(|it| inside == Path::new(it));
-        assert!(refused || !is_needed, "{what} was not refused");
+    for (home, before) in [filled()?, flushed()?] {
+        let mut files = Vec::new();
+        list(home.path(), &mut files)?;
+        for path in files {
+            let inside = path.strip_prefix(home.path())?;
+            let what = format!("without {}", inside.display());
+            let refused = check(home.path(), &before, &what, |home| {
+                Ok(fs::remove_file(home.join(inside))?)
+            })?;
+            // The version of a keyspace without tables says nothing.
+            let is_needed = inside != Path::new("lock") && !inside.ends_with("v0");
+            assert!(refused || !is_needed, "{what}");
+        }
     }
     Ok(())
+}
+
+/// Flips bytes all over a file; gives how many were refused, and of how many.
+fn flip(home: &Path, before: &Seen, path: &Path, times: usize) -> Result<(usize, usize)> {
+    let inside = path.strip_prefix(home)?;
+    let length = usize::try_from(fs::metadata(path)?.len())?;
+    let (mut refused, mut count) = (0, 0);
+    for at in (0..length).step_by((length / times).max(1)) {
+        let what = format!("flip {at} of {length} in {}", inside.display());
+        count += 1;
+        let is_refused = check(home, before, &what, |home| {
+            let mut bytes = fs::read(home.join(inside))?;
+            bytes[at] ^= 0x10;
+            Ok(fs::write(home.join(inside), bytes)?)
+        });
+        match is_refused {
+            Ok(is_refused) => refused += usize::from(is_refused),
+            // A flipped digit of the format is a newer format: refused by name, too.
+            Err(error) if error.to_string().contains("format") => refused += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok((refused, count))
 }
 
 #[test]
@@ -152,7 +237,7 @@ fn an_accepted_loss_goes_on_and_keeps_the_damaged_files() -> Result<()> {
     );
     world.commit(vec![put("later", "x")?])?;
     drop(world);
-    assert!(home.path().join("damaged-1/journal").exists());
+    assert!(home.path().join("damaged-1/db/0.jnl").exists());
     let world = World::open(home.path())?;
     assert_eq!(world.store.iter().count(), 21);
     Ok(())

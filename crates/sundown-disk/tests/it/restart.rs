@@ -1,10 +1,10 @@
 //! What a restart keeps, and who may not start.
 
 use anyhow::Result;
-use sundown_disk::OpenError;
+use sundown_disk::{Disk, Keep, OpenError};
 use sundown_store::Revision;
 
-use crate::world::{World, config_maps, put, seen};
+use crate::world::{World, config_maps, content, names, put, seen};
 
 #[test]
 fn keeps_objects_revisions_and_the_log() -> Result<()> {
@@ -41,7 +41,8 @@ fn the_log_is_cut_with_the_window_and_the_floor_is_kept() -> Result<()> {
         next.commit(&transaction, jiff::Timestamp::UNIX_EPOCH)?;
         next.events_since(world.store.revision()).cloned().collect()
     };
-    sundown_disk::Keep::append(&mut world.disk, &events, Some(Revision::new(21)))?;
+    world.disk.write(&events, Some(Revision::new(21)))?;
+    world.disk.sync()?;
     drop(world);
     let world = World::open(home.path())?;
     assert_eq!(world.disk.summary().floor, Revision::new(20));
@@ -81,12 +82,112 @@ fn refuses_a_newer_format_by_name() -> Result<()> {
     Ok(())
 }
 
+/// A start that is killed leaves one of these behind: half a database, a whole one that is not yet in
+/// its place, the copy that it looked at.
 #[test]
 fn an_interrupted_first_start_begins_anew() -> Result<()> {
+    for step in ["building", "ready", "high-water"] {
+        let home = tempfile::tempdir()?;
+        drop(World::open(home.path())?);
+        std::fs::remove_file(home.path().join("format"))?;
+        match step {
+            "building" => {
+                std::fs::remove_dir_all(home.path().join("db/keyspaces"))?;
+                std::fs::rename(home.path().join("db"), home.path().join("building"))?;
+                std::fs::remove_file(home.path().join("high-water"))?;
+            }
+            "ready" => std::fs::rename(home.path().join("db"), home.path().join("ready"))?,
+            _ => std::fs::remove_dir_all(home.path().join("db"))?,
+        }
+        let mut world = World::open(home.path())?;
+        assert_eq!(world.store.revision(), Revision::ZERO, "{step}");
+        world.fill()?;
+        drop(world);
+        let left: Vec<_> = names(home.path())?;
+        assert_eq!(left, ["db", "format", "high-water", "lock"], "{step}");
+        assert_eq!(
+            World::open(home.path())?.store.revision(),
+            Revision::new(30)
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn an_interrupted_start_leaves_nothing_that_the_next_one_believes() -> Result<()> {
     let home = tempfile::tempdir()?;
-    drop(World::open(home.path())?);
-    std::fs::write(home.path().join("creating"), "")?;
-    std::fs::remove_file(home.path().join("format"))?;
-    assert_eq!(World::open(home.path())?.store.revision(), Revision::ZERO);
+    let mut world = World::open(home.path())?;
+    world.fill()?;
+    let before = seen(&world.store);
+    drop(world);
+    for place in ["scratch", "building", "ready"] {
+        std::fs::create_dir(home.path().join(place))?;
+        std::fs::write(home.path().join(place).join("0.jnl"), "half a copy")?;
+        assert_eq!(seen(&World::open(home.path())?.store), before, "{place}");
+        assert_eq!(names(home.path())?, ["db", "format", "high-water", "lock"]);
+    }
+    // A database that was built whole takes its place when the start goes on.
+    std::fs::rename(home.path().join("db"), home.path().join("ready"))?;
+    assert_eq!(seen(&World::open(home.path())?.store), before);
+    Ok(())
+}
+
+/// Events and leases are seen before they are synced; what a power failure took of them must not
+/// come again as something else.
+#[test]
+fn revisions_that_may_have_been_seen_and_lost_are_never_given_again() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let mut world = World::open(home.path())?;
+    world.fill()?;
+    world.disk.relax()?;
+    world.commit(vec![put("seen", "x")?])?;
+    drop(world);
+    assert!(!home.path().join("relaxed").exists(), "it ended by itself");
+    assert_eq!(
+        World::open(home.path())?.store.revision(),
+        Revision::new(31)
+    );
+
+    // Killed, but on the same start of the system: nothing is lost.
+    let boot = std::fs::read("/proc/sys/kernel/random/boot_id")?;
+    std::fs::write(home.path().join("relaxed"), boot)?;
+    assert_eq!(
+        World::open(home.path())?.store.revision(),
+        Revision::new(31)
+    );
+
+    std::fs::write(home.path().join("relaxed"), "before the power failed")?;
+    let mut world = World::open(home.path())?;
+    assert_eq!(world.store.revision(), Revision::new(1031));
+    world.commit(vec![put("later", "x")?])?;
+    let before = seen(&world.store);
+    drop(world);
+    let world = World::open(home.path())?;
+    assert_eq!(seen(&world.store), before);
+    assert_eq!(world.store.revision(), Revision::new(1032));
+    let resumed = world
+        .store
+        .events_after(&config_maps(), Revision::new(25))?;
+    assert_eq!(resumed.count(), 7, "a watch resumes over the gap");
+    Ok(())
+}
+
+#[test]
+fn a_look_changes_nothing_and_keeps_out_of_a_running_server() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let mut world = World::open(home.path())?;
+    world.fill()?;
+    let before = seen(&world.store);
+    let refused = Disk::inspect(home.path()).err();
+    assert!(
+        matches!(refused, Some(OpenError::InUse { pid: Some(_), .. })),
+        "{refused:?}"
+    );
+    drop(world);
+    let files = content(home.path())?;
+    let (summary, store) = Disk::inspect(home.path())?;
+    assert_eq!(seen(&store), before);
+    assert_eq!((summary.objects, summary.events), (15, 30));
+    assert_eq!(content(home.path())?, files);
     Ok(())
 }

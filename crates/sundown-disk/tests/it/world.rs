@@ -1,8 +1,9 @@
 //! A store with a disk below it, and small objects to put in it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use anyhow::Result;
 use jiff::Timestamp;
@@ -65,7 +66,8 @@ impl World {
         let done = next.commit(&Transaction { reads, writes }, Timestamp::UNIX_EPOCH);
         done.expect("nothing was read");
         let events: Vec<_> = next.events_since(self.store.revision()).cloned().collect();
-        self.disk.append(&events, next.oldest_event())?;
+        self.disk.write(&events, next.oldest_event())?;
+        self.disk.sync()?;
         self.store = next;
         Ok(())
     }
@@ -108,4 +110,29 @@ pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What lies in a directory.
+pub(crate) fn names(directory: &Path) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// All files below a directory, with when they were written.
+pub(crate) fn content(directory: &Path) -> Result<BTreeMap<PathBuf, (SystemTime, Vec<u8>)>> {
+    let mut files = BTreeMap::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            files.extend(content(&path)?);
+        } else {
+            let written_at = std::fs::metadata(&path)?.modified()?;
+            files.insert(path.clone(), (written_at, std::fs::read(&path)?));
+        }
+    }
+    Ok(files)
 }

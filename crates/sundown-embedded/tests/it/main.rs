@@ -2,6 +2,7 @@
 
 mod clock;
 mod deletion;
+mod durable;
 mod ecosystem;
 mod flight;
 mod https;

@@ -14,6 +14,7 @@ pub(crate) enum Word {
     Uint(u64),
     Double(f64),
     Text(String),
+    Bytes(Vec<u8>),
     Name(String),
     Sign(&'static str),
 }
@@ -23,11 +24,9 @@ const SIGNS: &[&str] = &[
     "[", "]", "{", "}", ",", ".",
 ];
 
-/// Splits an expression into words.
-///
-/// Errors: the place of what is no word, and why.
-pub(crate) fn lex(text: &str) -> Result<Vec<Token>, (usize, String)> {
-    let (mut tokens, mut at) = (Vec::new(), 0);
+/// Splits an expression into words. What is none is left out and told, with its place.
+pub(crate) fn lex(text: &str) -> (Vec<Token>, Vec<(usize, String)>) {
+    let (mut tokens, mut faults, mut at) = (Vec::new(), Vec::new(), 0);
     while let Some(c) = text[at..].chars().next() {
         let rest = &text[at..];
         if c.is_whitespace() {
@@ -35,26 +34,43 @@ pub(crate) fn lex(text: &str) -> Result<Vec<Token>, (usize, String)> {
         } else if rest.starts_with("//") {
             at += rest.find('\n').unwrap_or(rest.len());
         } else {
-            let (word, length) = word(rest).map_err(|why| (at, why))?;
-            tokens.push(Token { word, at });
-            at += length;
+            match word(rest) {
+                Ok((word, length)) => {
+                    tokens.push(Token { word, at });
+                    at += length;
+                }
+                Err((length, why)) => {
+                    faults.push((at, why));
+                    at += length;
+                }
+            }
         }
     }
-    Ok(tokens)
+    (tokens, faults)
 }
 
-fn word(rest: &str) -> Result<(Word, usize), String> {
+/// A word and its length, or the length of what is none and why.
+type Found = Result<(Word, usize), (usize, String)>;
+
+fn unknown(text: &str) -> (usize, String) {
+    let why = format!("Syntax error: token recognition error at: '{text}'");
+    (text.len().max(1), why)
+}
+
+fn word(rest: &str) -> Found {
     let first = rest.chars().next().unwrap_or(' ');
-    let is_raw = first == 'r' || first == 'R';
-    if let Some(quoted) = rest.strip_prefix(['r', 'R']).filter(|_| is_raw)
-        && quoted.starts_with(['"', '\''])
-    {
-        let (text, length) = quoted_text(quoted, true)?;
-        return Ok((Word::Text(text), length + 1));
-    }
-    if first == '"' || first == '\'' {
-        let (text, length) = quoted_text(rest, false)?;
-        return Ok((Word::Text(text), length));
+    let prefix = rest.find(|c: char| !"rRbB".contains(c)).unwrap_or(0).min(2);
+    let quoted = &rest[prefix..];
+    if quoted.starts_with(['"', '\'']) {
+        let is_raw = rest[..prefix].contains(['r', 'R']);
+        let is_bytes = rest[..prefix].contains(['b', 'B']);
+        let (text, length) = quoted_text(quoted, is_raw).map_err(|_| unknown(rest))?;
+        let word = if is_bytes {
+            Word::Bytes(text.into_bytes())
+        } else {
+            Word::Text(text)
+        };
+        return Ok((word, prefix + length));
     }
     if first.is_ascii_digit() {
         return number(rest);
@@ -66,16 +82,16 @@ fn word(rest: &str) -> Result<(Word, usize), String> {
     }
     let sign = SIGNS.iter().find(|sign| rest.starts_with(**sign));
     sign.map(|sign| (Word::Sign(sign), sign.len()))
-        .ok_or_else(|| format!("Syntax error: token recognition error at: '{first}'"))
+        .ok_or_else(|| unknown(&rest[..first.len_utf8()]))
 }
 
-fn number(rest: &str) -> Result<(Word, usize), String> {
+fn number(rest: &str) -> Found {
     if let Some(hex) = rest.strip_prefix("0x") {
         let length = hex
             .find(|c: char| !c.is_ascii_hexdigit())
             .unwrap_or(hex.len());
         let value = i64::from_str_radix(&hex[..length], 16);
-        let value = value.map_err(|_| "invalid int literal".to_owned())?;
+        let value = value.map_err(|_| (length + 2, "invalid int literal".to_owned()))?;
         return Ok((Word::Int(value), length + 2));
     }
     let bytes = rest.as_bytes();
@@ -96,14 +112,20 @@ fn number(rest: &str) -> Result<(Word, usize), String> {
     }
     let text = &rest[..end];
     if is_double {
-        let value = text.parse().map_err(|_| "invalid double literal")?;
+        let value = text
+            .parse()
+            .map_err(|_| (end, "invalid double literal".to_owned()))?;
         return Ok((Word::Double(value), end));
     }
     if matches!(bytes.get(end), Some(b'u' | b'U')) {
-        let value = text.parse().map_err(|_| "invalid uint literal")?;
+        let value = text
+            .parse()
+            .map_err(|_| (end, "invalid uint literal".to_owned()))?;
         return Ok((Word::Uint(value), end + 1));
     }
-    let value = text.parse().map_err(|_| "invalid int literal")?;
+    let value = text
+        .parse()
+        .map_err(|_| (end, "invalid int literal".to_owned()))?;
     Ok((Word::Int(value), end))
 }
 
@@ -130,7 +152,9 @@ fn quoted_text(rest: &str, is_raw: bool) -> Result<(String, usize), String> {
             text.push(c);
             continue;
         }
-        let escaped = chars.next().unwrap_or('\\');
+        let Some(escaped) = chars.next() else {
+            return Err("Syntax error: unterminated string".to_owned());
+        };
         at += escaped.len_utf8();
         let hex_digits = match escaped {
             'x' | 'X' => 2,

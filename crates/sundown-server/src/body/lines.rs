@@ -10,6 +10,7 @@ use futures::future::OptionFuture;
 use sundown_api::{Server, Watch};
 use tokio::sync::watch;
 
+use crate::metrics::Open;
 use crate::{Clock, Shared, Stop};
 
 /// Lines are packed together up to this size: one TLS record. A longer line goes alone, uncopied.
@@ -22,9 +23,10 @@ struct Lines {
     published: watch::Receiver<Arc<Server>>,
     clock: Arc<dyn Clock>,
     stop: Stop,
-    /// The rest of the last poll. Shared with the log, so this is a list of pointers.
+    /// The rest of the last poll, which is bounded.
     polled: VecDeque<Arc<[u8]>>,
     has_ended: bool,
+    _counted: Open,
 }
 
 pub(super) fn stream(
@@ -39,6 +41,7 @@ pub(super) fn stream(
         stop,
         polled: VecDeque::new(),
         has_ended: false,
+        _counted: shared.metrics.open_watch(),
     };
     futures::stream::unfold(lines, |mut lines| async move {
         let frame = lines.next_frame().await?;

@@ -2,6 +2,7 @@
 
 mod access;
 mod crud;
+mod durable;
 mod http2;
 mod limits;
 mod load;

@@ -110,3 +110,14 @@ pub(crate) async fn next(events: &mut Events) -> Result<String> {
         Some(WatchEvent::Error(status)) => format!("ERROR {}", status.code),
     })
 }
+
+/// Waits for a state, with a bound.
+pub(crate) async fn until(what: &str, mut is_reached: impl FnMut() -> bool) -> Result<()> {
+    let reached = async {
+        while !is_reached() {
+            tokio::task::yield_now().await;
+        }
+    };
+    let reached = tokio::time::timeout(BOUND, reached).await;
+    reached.with_context(|| format!("not reached: {what}"))
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use serde_json::Value;
 use sundown_engine::Engine;
 use sundown_model::{ObjectKey, Resource};
 
@@ -84,10 +85,14 @@ pub(crate) fn end_state(ledger: &Ledger) -> BTreeMap<ObjectKey, String> {
             .iter()
             .map(|owner| owner.name.to_string())
             .collect();
-        format!(
-            "finalizers {finalizers:?} owners {owners:?} spec {:?}",
-            version.json.get("spec")
-        )
+        let spec = format!("{:?}", version.json.get("spec"));
+        // The selector of a job names its uid.
+        let uid = version
+            .json
+            .pointer("/metadata/uid")
+            .and_then(Value::as_str);
+        let spec = uid.map_or(spec.clone(), |uid| spec.replace(uid, "UID"));
+        format!("finalizers {finalizers:?} owners {owners:?} spec {spec}")
     };
     shown
         .map(|(key, version)| (key.clone(), describe(version)))

@@ -122,7 +122,12 @@ fn isolation(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'
     let deletion_begins = prev.deleted_at().is_none() && new.deleted_at().is_some();
     if generation(prev) != generation(new) && old_spec == new_spec && !deletion_begins {
         let same = without_metadata(&prev.json) == without_metadata(&new.json);
-        if same {
+        // As upstream has it, annotations are a part of what a deployment is to roll out.
+        let annotations =
+            |version: &Version| version.json.pointer("/metadata/annotations").cloned();
+        let is_rollout =
+            event.key.resource.plural() == "deployments" && annotations(prev) != annotations(new);
+        if same && !is_rollout {
             broken(
                 "S12",
                 "generation changed although nothing else did".to_owned(),

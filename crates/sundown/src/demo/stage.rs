@@ -37,6 +37,38 @@ pub(super) struct Stage {
 /// Everything that happens to some kinds.
 pub(super) type Happenings = SelectAll<BoxStream<'static, kube::Result<WatchEvent<DynamicObject>>>>;
 
+/// The least that a server takes for a kind.
+fn least(plural: &str) -> Value {
+    let containers = json!([{ "name": "main", "image": "none" }]);
+    let labels = json!({ "app": "tour" });
+    match plural {
+        "pods" => json!({ "spec": { "containers": containers } }),
+        "jobs" => {
+            let pod = json!({ "restartPolicy": "Never", "containers": containers });
+            json!({ "spec": { "template": { "spec": pod } } })
+        }
+        "replicasets" | "deployments" => json!({ "spec": {
+            "selector": { "matchLabels": labels },
+            "template": { "metadata": { "labels": labels }, "spec": { "containers": containers } },
+        } }),
+        _ => json!({}),
+    }
+}
+
+/// A value with the members of another one.
+fn with(base: Value, over: Value) -> Value {
+    match (base, over) {
+        (Value::Object(mut base), Value::Object(over)) => {
+            for (name, value) in over {
+                let own = base.remove(&name).unwrap_or_default();
+                base.insert(name, with(own, value));
+            }
+            Value::Object(base)
+        }
+        (_, over) => over,
+    }
+}
+
 impl Stage {
     pub(super) fn new(client: Client, kubeconfig: PathBuf) -> Self {
         Self { client, kubeconfig }
@@ -54,7 +86,7 @@ impl Stage {
         extra: Value,
     ) -> Result<(), Complaint> {
         let resource = resource(plural);
-        let mut object = DynamicObject::new(name, &resource).data(extra);
+        let mut object = DynamicObject::new(name, &resource).data(with(least(plural), extra));
         if let Some(finalizers) = object.data["metadata"]["finalizers"].take().as_array() {
             let finalizers = finalizers
                 .iter()

@@ -16,7 +16,7 @@ fn check(arguments: &[&str], code: i32, expect: &str) -> Result<()> {
 #[test]
 fn says_what_it_is_and_what_it_can() -> Result<()> {
     check(&["--version"], 0, "sundown 0.")?;
-    for command in ["up", "explain", "sim", "completions"] {
+    for command in ["up", "db", "explain", "sim", "completions"] {
         check(&[command, "--help"], 0, "\nExample")?;
     }
     check(&["completions", "bash"], 0, "_sundown()")
@@ -24,7 +24,7 @@ fn says_what_it_is_and_what_it_can() -> Result<()> {
 
 #[test]
 fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
-    check(&["up"], 2, "= help: start it with --ephemeral")?;
+    check(&["db", "verify"], 1, "= help: name one: --data-dir")?;
     let controllers = "there are: owner_gc, ttl";
     check(&["up", "--ephemeral", "--controllers=-tll"], 2, controllers)?;
     check(
@@ -33,5 +33,8 @@ fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
         "read the flight nowhere",
     )?;
     check(&["explain", "jobs/a"], 1, "= help: name a kubeconfig")?;
-    check(&["up", "-o", "json"], 2, r#"{"error":"`sundown up` cannot"#)
+    let both = ["up", "--ephemeral", "--data-dir", "d"];
+    check(&both, 2, "cannot be used with")?;
+    let json = r#"{"error":"there is no data directory""#;
+    check(&["db", "dump", "-o", "json"], 1, json)
 }

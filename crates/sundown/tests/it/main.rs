@@ -1,6 +1,7 @@
 //! The shipped binary as a user calls it.
 
 mod commands;
+mod db;
 mod dependencies;
 mod process;
 mod up;

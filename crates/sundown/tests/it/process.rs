@@ -29,7 +29,7 @@ pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A running `sundown up --ephemeral`, killed when dropped.
+/// A running `sundown up`, killed when dropped.
 pub(crate) struct Up {
     child: Child,
     /// What it said once it was up.
@@ -37,9 +37,20 @@ pub(crate) struct Up {
 }
 
 impl Up {
-    /// Starts it and waits for its word.
+    /// Starts one in memory and waits for its word.
     pub(crate) fn start(home: &Path, arguments: &[&str]) -> Result<Self> {
-        let mut command = sundown(home, &["up", "--ephemeral", "-o", "json"]);
+        Self::spawn(
+            sundown(home, &["up", "--ephemeral", "-o", "json"]),
+            arguments,
+        )
+    }
+
+    /// Starts one that keeps its data and waits for its word.
+    pub(crate) fn start_durable(home: &Path, arguments: &[&str]) -> Result<Self> {
+        Self::spawn(sundown(home, &["up", "-o", "json"]), arguments)
+    }
+
+    fn spawn(mut command: Command, arguments: &[&str]) -> Result<Self> {
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
         let stdout = child.stdout.take().context("stdout is piped")?;
         let mut line = String::new();

@@ -1,0 +1,195 @@
+//! Input that nobody means well with: it is refused, nothing is written, and the server goes on.
+
+use fastrand::Rng;
+use serde_json::{Value, json};
+use sundown_api::{Called, Method, Request};
+
+use crate::world::{CM, CRDS, JOBS, MERGE, PODS, SUNJOBS, World, cm, request, sunjob};
+
+const ROUNDS: u64 = 4000;
+
+/// Requests that are right, to be made wrong.
+fn corpus() -> Vec<Request> {
+    let with_type = |method, path: &str, media: &str, body: &Value| Request {
+        content_type: Some(media.into()),
+        ..request(method, path, body)
+    };
+    let operations = json!([{ "op": "replace", "path": "/data/x", "value": "y" }]);
+    vec![
+        request(Method::Post, CM, &cm("b")),
+        request(Method::Post, PODS, &crate::world::pod("b")),
+        request(Method::Post, JOBS, &crate::world::job("b")),
+        request(Method::Post, SUNJOBS, &sunjob("b")),
+        request(
+            Method::Post,
+            CRDS,
+            &crate::world::custom_resource_definition(),
+        ),
+        request(Method::Put, &format!("{CM}/a"), &cm("a")),
+        with_type(
+            Method::Patch,
+            &format!("{CM}/a"),
+            MERGE,
+            &json!({ "data": { "x": "z" } }),
+        ),
+        with_type(
+            Method::Patch,
+            &format!("{CM}/a"),
+            "application/json-patch+json",
+            &operations,
+        ),
+        with_type(
+            Method::Patch,
+            &format!("{CM}/a"),
+            "application/strategic-merge-patch+json",
+            &json!({ "metadata": { "finalizers": ["a.io/b"] } }),
+        ),
+        request(
+            Method::Delete,
+            &format!("{CM}/none"),
+            &json!({ "gracePeriodSeconds": 1 }),
+        ),
+        request(
+            Method::Get,
+            &format!("{CM}?limit=1&labelSelector=a%3Db&resourceVersion=1"),
+            &Value::Null,
+        ),
+        request(
+            Method::Get,
+            &format!("{CM}?watch=1&resourceVersion=1"),
+            &Value::Null,
+        ),
+        with_type(
+            Method::Post,
+            CM,
+            "application/vnd.kubernetes.protobuf",
+            &Value::Null,
+        ),
+    ]
+}
+
+fn spoil(request: &mut Request, rng: &mut Rng) {
+    match rng.u8(..8) {
+        0 => cut(&mut request.body, rng),
+        1 => flip(&mut request.body, rng),
+        2 => insert(&mut request.body, rng),
+        3 => request.content_type = Some(word(rng)),
+        4 => request.accept = Some(word(rng)),
+        5 => request.path.push_str(&word(rng)),
+        6 => request.query.push((word(rng), word(rng))),
+        _ => {
+            if let Some((_, value)) = request.query.first_mut() {
+                *value = word(rng);
+            } else {
+                request.body = b"k8s\0\x0a\xff\xff\xff\xff\x0f".to_vec();
+            }
+        }
+    }
+}
+
+fn cut(body: &mut Vec<u8>, rng: &mut Rng) {
+    body.truncate(rng.usize(..=body.len()));
+}
+
+fn flip(body: &mut [u8], rng: &mut Rng) {
+    if !body.is_empty() {
+        let at = rng.usize(..body.len());
+        body[at] = rng.u8(..);
+    }
+}
+
+fn insert(body: &mut Vec<u8>, rng: &mut Rng) {
+    const PIECES: [&[u8]; 8] = [
+        b"{",
+        b"[[[[[[[[",
+        b"\"\\u0000\"",
+        b"null",
+        b"1e999",
+        b"\xff\xfe",
+        b"-",
+        b"\"metadata\":[],",
+    ];
+    let at = rng.usize(..=body.len());
+    let piece = PIECES[rng.usize(..PIECES.len())];
+    body.splice(at..at, piece.iter().copied());
+}
+
+fn word(rng: &mut Rng) -> String {
+    const WORDS: [&str; 12] = [
+        "",
+        "/",
+        "..",
+        "%00",
+        "\u{0}",
+        "application/json;as=Table",
+        "watch",
+        "continue",
+        "limit",
+        "-9223372036854775808",
+        "fieldSelector",
+        "dryRun",
+    ];
+    match rng.u8(..4) {
+        0 => (0..rng.usize(..40))
+            .map(|_| rng.char('\u{1}'..'\u{ff}'))
+            .collect(),
+        _ => WORDS[rng.usize(..WORDS.len())].to_owned(),
+    }
+}
+
+#[test]
+fn spoiled_requests_are_refused_without_a_trace() {
+    let mut world = World::with_sunjobs();
+    world.post(CM, &cm("a")).ok();
+    let corpus = corpus();
+    for seed in 0..ROUNDS {
+        let mut rng = Rng::with_seed(seed);
+        let mut request = corpus[rng.usize(..corpus.len())].clone();
+        for _ in 0..=rng.usize(..3) {
+            spoil(&mut request, &mut rng);
+        }
+        let before = world.server.revision();
+        if let Called::Response(response) = world.call(&request) {
+            let code = response.code;
+            assert!(
+                (200..300).contains(&code) || (400..=504).contains(&code),
+                "{seed}: {code}"
+            );
+            if code >= 400 {
+                assert_eq!(
+                    world.server.revision(),
+                    before,
+                    "{seed}: {code} left a trace"
+                );
+            }
+        }
+    }
+    world.get(&format!("{CM}/a")).ok();
+}
+
+#[test]
+fn deep_nesting_is_refused_and_never_overflows() {
+    let mut world = World::with_sunjobs();
+    world.post(CM, &cm("a")).ok();
+    for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+        for depth in [90, 110, 200, 100_000] {
+            let inside = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+            let body = format!("{{\"metadata\":{{\"name\":\"deep\"}},\"spec\":{inside}}}");
+            for (method, path, media) in [
+                (Method::Post, CM, "application/json"),
+                (Method::Post, SUNJOBS, "application/json"),
+                (Method::Patch, &*format!("{CM}/a"), MERGE),
+            ] {
+                let reply = world.send(&Request {
+                    content_type: Some(media.into()),
+                    body: body.clone().into_bytes(),
+                    ..request(method, path, &Value::Null)
+                });
+                assert!(reply.code < 500, "{depth}: {}", reply.text);
+                if depth > 100 {
+                    assert!((400..500).contains(&reply.code), "{depth}: {}", reply.code);
+                }
+            }
+        }
+    }
+}

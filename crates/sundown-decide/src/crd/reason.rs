@@ -1,0 +1,92 @@
+//! Why a `CustomResourceDefinition` is still there.
+
+use sundown_model::{Blocker, Explain, ObjectKey, Resource};
+
+/// What the decision about a definition concluded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    Gone,
+    Active,
+    /// Its instances are being deleted.
+    Empties {
+        count: usize,
+    },
+    /// What is left waits for finalizers of others.
+    Blocked {
+        by: Vec<(ObjectKey, Vec<String>)>,
+    },
+    AwaitsObservation {
+        blind: Option<Resource>,
+    },
+    Empty,
+    /// It was never served, so that it has no instances.
+    NeverEstablished,
+    /// This controller has done its part.
+    Released,
+}
+
+impl Explain for Reason {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Gone => "Gone",
+            Self::Active => "Active",
+            Self::Empties { .. } => "Empties",
+            Self::Blocked { .. } => "Blocked",
+            Self::AwaitsObservation { .. } => "AwaitsObservation",
+            Self::Empty => "Empty",
+            Self::NeverEstablished => "NeverEstablished",
+            Self::Released => "Released",
+        }
+    }
+
+    fn sentence(&self) -> String {
+        match self {
+            Self::Gone => "the definition is gone".to_owned(),
+            Self::Active => "the definition is in use".to_owned(),
+            Self::Empties { count } => format!("terminating; {count} instances are to be deleted"),
+            Self::Blocked { by } => {
+                let count = by.len();
+                format!("terminating; {count} instances wait for their finalizers")
+            }
+            Self::AwaitsObservation { blind: None } => {
+                "terminating; makes sure that no instance is left".to_owned()
+            }
+            Self::AwaitsObservation {
+                blind: Some(resource),
+            } => {
+                format!("terminating; {resource} cannot be listed")
+            }
+            Self::Empty => "terminating and without instances".to_owned(),
+            Self::NeverEstablished => "terminating; it was never served".to_owned(),
+            Self::Released => "terminating; released by this controller".to_owned(),
+        }
+    }
+
+    fn blockers(&self) -> Vec<Blocker> {
+        match self {
+            Self::Blocked { by } => {
+                let held = |(key, finalizers): &(ObjectKey, Vec<String>)| {
+                    let on = key.clone();
+                    let finalizers = finalizers.clone().into_iter();
+                    finalizers.map(move |finalizer| Blocker::Finalizer {
+                        on: on.clone(),
+                        finalizer,
+                    })
+                };
+                by.iter().flat_map(held).collect()
+            }
+            Self::AwaitsObservation { blind } => {
+                let blind = blind.iter().cloned();
+                blind
+                    .map(|resource| Blocker::Unobservable { resource })
+                    .collect()
+            }
+            Self::Gone
+            | Self::Active
+            | Self::Empties { .. }
+            | Self::Empty
+            | Self::NeverEstablished
+            | Self::Released => Vec::new(),
+        }
+    }
+}

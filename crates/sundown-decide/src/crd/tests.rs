@@ -1,0 +1,210 @@
+//! The end of a definition, scene by scene.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use sundown_model::{
+    ACTIONS_MAX, Action, Blocker, Change, Controller, Decision, Explain, Part, Patch, Propagation,
+    Write,
+};
+
+use super::view::CLEANUP;
+use super::{Definitions, Reason};
+use crate::testing::{A, Scene, a, at};
+
+fn definition() -> A {
+    let established = json!({
+        "type": "Established", "status": "True", "lastTransitionTime": at(0).to_string(),
+    });
+    a("customresourcedefinition", "suns.sky.io")
+        .with("/spec/group", json!("sky.io"))
+        .with("/spec/names", json!({ "plural": "suns" }))
+        .with("/status/conditions", json!([established]))
+}
+
+fn terminating() -> A {
+    definition().deleting(&[CLEANUP])
+}
+
+/// As it is once the controller has said that instances are being deleted.
+fn told() -> A {
+    let decision = decide(&scene().seeing(&terminating()).seeing(&a("sun", "one")));
+    let conditions = patched(&decision.actions[0], Part::Status)["status"]["conditions"].clone();
+    terminating().with("/status/conditions", conditions).rv(2)
+}
+
+fn scene() -> Scene<Definitions> {
+    Scene::new(Definitions)
+}
+
+fn decide(scene: &Scene<Definitions>) -> Decision<Reason> {
+    let decision = scene.decide(&definition().key(), 7);
+    assert!(!decision.reason.code().is_empty() && !decision.reason.sentence().is_empty());
+    decision
+}
+
+#[track_caller]
+fn patched(action: &Action, expect: Part) -> Value {
+    match action {
+        Action::Api(Write::Patch {
+            part,
+            patch: Patch::Merge(patch),
+            ..
+        }) => {
+            assert_eq!(*part, expect);
+            patch.clone()
+        }
+        other @ (Action::Api(_) | Action::Tell(_)) => panic!("expected a patch, got {other:?}"),
+    }
+}
+
+fn delete(object: &A) -> Action {
+    Action::Api(Write::Delete {
+        at: object.build().seen(),
+        how: Propagation::Background,
+    })
+}
+
+#[test]
+fn leaves_a_definition_alone_that_is_in_use_or_gone() {
+    assert_eq!(decide(&scene()).reason, Reason::Gone);
+    let used = scene().seeing(&definition()).seeing(&a("sun", "one"));
+    assert_eq!(decide(&used), Decision::idle(Reason::Active));
+}
+
+#[test]
+fn deletes_exactly_the_instances_and_says_so() {
+    let (one, two) = (a("sun", "one"), a("sun", "two").namespace("elsewhere"));
+    let scene = scene()
+        .seeing(&terminating())
+        .seeing(&one)
+        .seeing(&two)
+        .seeing(&a("pod", "bystander"));
+    let decision = decide(&scene);
+    assert_eq!(decision.reason, Reason::Empties { count: 2 });
+    let [first, rest @ ..] = decision.actions.as_slice() else {
+        panic!("nothing is done");
+    };
+    let conditions = &patched(first, Part::Status)["status"]["conditions"];
+    assert_eq!(conditions[0]["type"], "Established", "others stay");
+    assert_eq!(conditions[1]["type"], "Terminating");
+    assert_eq!(conditions[1]["reason"], "InstanceDeletionInProgress");
+    let wanted = BTreeSet::from([format!("{:?}", delete(&one)), format!("{:?}", delete(&two))]);
+    let found: BTreeSet<_> = rest.iter().map(|action| format!("{action:?}")).collect();
+    assert_eq!(found, wanted);
+}
+
+#[test]
+fn takes_a_bounded_number_at_a_time() {
+    let many = (0..ACTIONS_MAX + 5).fold(scene().seeing(&told()), |scene, index| {
+        scene.seeing(&a("sun", &format!("sun-{index}")))
+    });
+    let decision = decide(&many);
+    let count = ACTIONS_MAX + 5;
+    assert_eq!(decision.reason, Reason::Empties { count });
+    assert_eq!(decision.actions.len(), ACTIONS_MAX);
+}
+
+#[test]
+fn finalizers_of_instances_are_respected_and_named() {
+    let stuck = a("sun", "stuck").deleting(&["example.com/mine"]);
+    let decision = decide(&scene().seeing(&terminating()).seeing(&stuck));
+    assert!(matches!(&decision.reason, Reason::Blocked { by } if by.len() == 1));
+    assert_eq!(decision.actions.len(), 1, "it says so");
+    let blocker = Blocker::Finalizer {
+        on: stuck.key(),
+        finalizer: "example.com/mine".into(),
+    };
+    assert_eq!(decision.reason.blockers(), vec![blocker]);
+    let again = decide(&scene().seeing(&told()).seeing(&stuck));
+    assert!(matches!(again.reason, Reason::Blocked { .. }));
+    assert!(again.actions.is_empty(), "said already");
+}
+
+#[test]
+fn a_condition_keeps_its_time_while_its_status_stays() {
+    let pending = json!([{
+        "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
+        "message": "soon", "lastTransitionTime": "2029-01-01T00:00:00Z",
+    }, { "type": "Established", "status": "True" }]);
+    let scene = scene()
+        .seeing(&terminating().with("/status/conditions", pending))
+        .seeing(&a("sun", "one"));
+    let patch = patched(&decide(&scene).actions[0], Part::Status);
+    let conditions = patch["status"]["conditions"].as_array().unwrap();
+    let terminating: Vec<_> = conditions
+        .iter()
+        .filter(|it| it["type"] == "Terminating")
+        .collect();
+    assert_eq!(terminating.len(), 1);
+    assert_eq!(
+        terminating[0]["lastTransitionTime"],
+        json!("2029-01-01T00:00:00Z")
+    );
+}
+
+#[test]
+fn is_released_only_when_a_barrier_proves_that_no_instance_is_left() {
+    let scene = scene().caught_up().seeing(&terminating());
+    let decision = decide(&scene);
+    assert_eq!(decision.reason, Reason::AwaitsObservation { blind: None });
+    assert!(decision.actions.is_empty() && decision.needs.len() == 1);
+    let decision = decide(&scene.caught_up());
+    assert_eq!(decision.reason, Reason::Empty);
+    assert_eq!(
+        patched(&decision.actions[0], Part::Main),
+        json!({ "metadata": { "finalizers": null } })
+    );
+}
+
+#[test]
+fn finalizers_of_others_on_the_definition_stay() {
+    let both = definition().deleting(&["example.com/x", CLEANUP]);
+    let decision = decide(&scene().seeing(&both).caught_up());
+    assert_eq!(
+        patched(&decision.actions[0], Part::Main),
+        json!({ "metadata": { "finalizers": ["example.com/x"] } })
+    );
+    let released = definition().deleting(&["example.com/x"]);
+    assert_eq!(decide(&scene().seeing(&released)).reason, Reason::Released);
+}
+
+#[test]
+fn what_was_never_served_has_no_instances() {
+    let never = terminating().with("/status/conditions", json!([]));
+    // A kind of the same name that somebody else serves is none of its business.
+    let decision = decide(&scene().seeing(&never).seeing(&a("sun", "one")));
+    assert_eq!(decision.reason, Reason::NeverEstablished);
+    assert_eq!(decision.actions.len(), 1);
+    patched(&decision.actions[0], Part::Main);
+}
+
+#[test]
+fn waits_while_no_version_is_served_and_names_it() {
+    let unserved = terminating().with("/spec/names", json!({ "plural": "moons" }));
+    let decision = decide(&scene().seeing(&unserved).caught_up());
+    assert!(matches!(
+        &decision.reason,
+        Reason::AwaitsObservation { blind: Some(_) }
+    ));
+    assert!(decision.actions.is_empty() && decision.needs.is_empty());
+    assert_eq!(decision.reason.blockers().len(), 1);
+}
+
+#[test]
+fn instances_and_a_changed_catalog_touch_a_terminating_definition() {
+    let mut scene = scene().seeing(&terminating());
+    let mut touched = BTreeSet::new();
+    let sun = Change::Deleted(a("sun", "one").build());
+    scene.controller.observe(&sun, &scene.cache, &mut touched);
+    assert_eq!(touched, BTreeSet::from([definition().key()]));
+    touched.clear();
+    scene
+        .controller
+        .observe(&Change::Catalog, &scene.cache, &mut touched);
+    assert_eq!(touched, BTreeSet::from([definition().key()]));
+    touched.clear();
+    let pod = Change::Deleted(a("pod", "pod").build());
+    scene.controller.observe(&pod, &scene.cache, &mut touched);
+    assert!(touched.is_empty());
+}

@@ -1,0 +1,60 @@
+//! Stories about the end of a `CustomResourceDefinition`.
+
+use serde_json::json;
+use sundown_api::Method;
+
+use crate::op::{It, Op, it};
+use crate::scenario::Scenario;
+use crate::workload;
+use crate::world::HOLD_FINALIZER;
+
+const ONE: It = it("Widget", "one");
+const HELD: It = it("Widget", "held");
+const BYSTANDER: It = it("Pod", "bystander");
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    vec![
+        // Instances go with their definition; the rest stays. None of them owns anything here: a
+        // collector that is interrupted until the kind is gone cannot prove any more that an owner
+        // is, and keeps what it owned.
+        Scenario::new("definition-takes-its-instances")
+            .start()
+            .does(workload::definition())
+            .create(ONE)
+            .create(it("Widget", "two"))
+            .create(BYSTANDER)
+            .settle()
+            .does(delete())
+            .settle(),
+        // Somebody's finalizer holds an instance, another one tries to get in, and the kind comes
+        // back afterwards, empty.
+        Scenario::new("definition-held-and-made-again")
+            .start()
+            .does(workload::definition())
+            .owning(
+                HELD,
+                Vec::new(),
+                json!({ "metadata": { "finalizers": [HOLD_FINALIZER] } }),
+            )
+            .create(ONE)
+            .settle()
+            .does(delete())
+            .create(it("Widget", "late"))
+            .settle()
+            .patch(HELD, &json!({ "metadata": { "finalizers": null } }))
+            .settle()
+            .does(workload::definition())
+            .create(ONE)
+            .settle(),
+    ]
+}
+
+fn delete() -> Op {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+    Op::new(
+        Method::Delete,
+        path.to_owned(),
+        None,
+        "delete the definition of Widget".to_owned(),
+    )
+}

@@ -1,0 +1,56 @@
+//! Where data lies, and what is told about a directory that is refused.
+
+use std::path::PathBuf;
+
+use sundown_disk::OpenError;
+
+use crate::complaint::Complaint;
+
+/// `$SUNDOWN_DATA`, else the user's state directory.
+pub(crate) fn state_directory() -> PathBuf {
+    let path = |name: &str| {
+        std::env::var_os(name)
+            .filter(|it| !it.is_empty())
+            .map(PathBuf::from)
+    };
+    let state = || path("XDG_STATE_HOME").or_else(|| Some(path("HOME")?.join(".local/state")));
+    path("SUNDOWN_DATA").unwrap_or_else(|| {
+        let state = state().unwrap_or_else(std::env::temp_dir);
+        state.join("sundown")
+    })
+}
+
+/// What is wrong, and how to go on.
+pub(crate) fn refused(error: &OpenError) -> Complaint {
+    let complaint = Complaint::of(error);
+    let (OpenError::Damaged(damage) | OpenError::NotThere { damage, .. }) = error else {
+        return match error {
+            OpenError::InUse { .. } => {
+                complaint.help("end the other one, or take another directory: --data-dir DIR")
+            }
+            OpenError::Newer { .. } => complaint
+                .help("use the version that wrote it, or another directory: --data-dir DIR"),
+            OpenError::Damaged(_)
+            | OpenError::NotThere { .. }
+            | OpenError::Io { .. }
+            | OpenError::Database { .. } => complaint,
+        };
+    };
+    let told = |revision: Option<sundown_store::Revision>| {
+        revision.map_or_else(|| "not known".to_owned(), |revision| revision.to_string())
+    };
+    let way_on = format!("sundown up --accept-loss-after {}", damage.way_on());
+    let loss = match damage.last_good {
+        Some(_) => "to go on without what came after it",
+        None => "to begin with nothing",
+    };
+    complaint
+        .at(damage.path.display().to_string())
+        .help(format!(
+            "acknowledged up to revision {}",
+            told(damage.acknowledged)
+        ))
+        .help(format!("last good revision {}", told(damage.last_good)))
+        .help("nothing was changed; a copy of the directory from a backup can take its place")
+        .help(format!("{loss}: {way_on} (the damaged files are kept)"))
+}

@@ -1,0 +1,117 @@
+//! Programs on the client libraries of Go and Rust, built from `xtask/peers`.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use anyhow::{Context, Result, ensure};
+
+use crate::control_plane::{ControlPlane, await_state};
+use crate::{process, workspace};
+
+const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\n\
+                          metadata: {name: kept, labels: {peer: operator}}\n";
+
+/// A Go operator keeps a Secret for a `ConfigMap`, in protobuf, and both go in the end.
+pub(super) fn operator(binary: &Path) -> Result<()> {
+    let program = build_operator()?;
+    let plane = ControlPlane::start(binary)?;
+    let log = plane.file("operator.log");
+    let mut operator = Operator::start(&plane, &program, &log)?;
+    plane.ask(&["create", "-f", &plane.manifest("kept", CONFIG_MAP)?])?;
+    let annotation = "jsonpath={.metadata.annotations.peers\\.sundown\\.dev/done}";
+    await_state("the operator has done its work", || {
+        operator.ensure_runs(&log)?;
+        Ok(plane.ask(&["get", "configmap/kept", "-o", annotation])? == "true")
+    })?;
+    let of = plane.ask(&["get", "secret/kept", "-o", "jsonpath={.data.of}"])?;
+    ensure!(of == "a2VwdA==", "the Secret says {of:?}");
+    await_state("its event was recorded", || {
+        Ok(plane
+            .ask(&["events", "--for=configmap/kept"])?
+            .contains("made kept"))
+    })?;
+    plane.ask(&["delete", "configmap/kept"])?;
+    await_state("the Secret is collected", || {
+        Ok(plane.ask(&["get", "secrets", "-oname"])?.is_empty())
+    })?;
+    let words = fs::read_to_string(&log).context("read what the operator said")?;
+    let mut bodies = words
+        .lines()
+        .filter_map(|line| line.strip_prefix("protobuf bodies: "));
+    let bodies = bodies.next_back().unwrap_or("no");
+    ensure!(bodies != "no", "the operator sent no protobuf");
+    println!("peers: a controller-runtime operator did its work, with {bodies} protobuf bodies");
+    Ok(())
+}
+
+/// Two candidates of `kube-leader-election` lead one after the other.
+pub(super) fn election(binary: &Path) -> Result<()> {
+    let directory = workspace::root().join("xtask/peers/election");
+    let target = workspace::cache()?.join("target-election");
+    // Its own lock file and configuration: it is no member of the workspace.
+    process::run(
+        Command::new("cargo")
+            .current_dir(&directory)
+            .env_remove("K8S_OPENAPI_ENABLED_VERSION")
+            .env("CARGO_TARGET_DIR", &target)
+            .args(["build", "--quiet", "--locked"]),
+    )?;
+    let plane = ControlPlane::start(binary)?;
+    let mut election = Command::new(target.join("debug/election"));
+    let said = process::output(election.env("KUBECONFIG", plane.kubeconfig()))?;
+    println!("peers: kube-leader-election: {}", said.trim_end());
+    Ok(())
+}
+
+fn build_operator() -> Result<std::path::PathBuf> {
+    process::require("go", "install Go 1.26 or later (https://go.dev/dl)")?;
+    let path = workspace::cache()?.join("peers/operator");
+    fs::create_dir_all(path.parent().context("it has a directory")?)?;
+    println!("peers: building the operator, minutes the first time");
+    process::run(
+        Command::new("go")
+            .current_dir(workspace::root().join("xtask/peers/operator"))
+            .env("CGO_ENABLED", "0")
+            .args(["build", "-o"])
+            .arg(&path)
+            .arg("."),
+    )?;
+    Ok(path)
+}
+
+/// The process, ended when dropped.
+struct Operator {
+    child: Child,
+}
+
+impl Operator {
+    fn start(plane: &ControlPlane, program: &Path, log: &Path) -> Result<Self> {
+        let log = File::create(log).context("make the operator's log")?;
+        let child = Command::new(program)
+            .env("KUBECONFIG", plane.kubeconfig())
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()
+            .context("start the operator")?;
+        Ok(Self { child })
+    }
+
+    fn ensure_runs(&mut self, log: &Path) -> Result<()> {
+        if let Some(status) = self.child.try_wait().context("look at the operator")? {
+            let words = fs::read_to_string(log).unwrap_or_default();
+            let last = words.lines().next_back().unwrap_or("nothing");
+            anyhow::bail!("the operator ended with {status}; it said: {last}");
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Operator {
+    fn drop(&mut self) {
+        // Already ended: nothing is left either way.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
