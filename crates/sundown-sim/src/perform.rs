@@ -12,7 +12,7 @@ use crate::checks::{Violation, WatchCheck};
 use crate::fault::Variant;
 use crate::ledger::{Actor, Version};
 use crate::operator::OpenWatch;
-use crate::serve::Ended;
+use crate::serve::{Ended, only_told};
 use crate::world::World;
 
 impl World {
@@ -91,7 +91,7 @@ impl World {
         });
         Input::Discovered {
             id,
-            result: wire::discovered(replies),
+            result: wire::discovered(replies).map(|catalog| only_told(&catalog)),
         }
     }
 

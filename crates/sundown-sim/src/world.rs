@@ -18,7 +18,7 @@ use crate::op::{It, Op};
 use crate::operator::Operator;
 
 use crate::scenario::{Scenario, Step, Told};
-use crate::serve::Ended;
+use crate::serve::{Ended, told};
 use crate::trace::Trace;
 
 /// How many steps an operator may take to come to rest.
@@ -112,7 +112,7 @@ impl World {
 
     /// Takes what the server was born with into the ledger, and sets the guardian up.
     fn begin(&mut self) {
-        self.ledger.catalog = Arc::new(self.server.catalog());
+        self.ledger.catalog = Arc::new(told(&self.server));
         for (key, stored) in self.server.store().iter() {
             let json = serde_json::from_slice(stored.json()).expect("the store holds JSON");
             let version = Version::new(stored.revision().number(), json);
