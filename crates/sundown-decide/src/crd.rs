@@ -2,7 +2,7 @@
 //!
 //! Upstream deletes by collection and polls for a minute; here every instance is deleted by itself,
 //! guarded by its uid and revision, and the definition is released when a barrier proves that none
-//! is left. That no new one comes is the server's business: it refuses creates while the definition
+//! is left and the collector has dealt with what depended on them. That no new one comes is the server's business: it refuses creates while the definition
 //! is terminating.
 
 mod conditions;
@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Resource, Scope,
+    Cache, Catalog, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part,
+    Permit, Resolved, Resource, Scope,
 };
 
 use crate::kinds::CRD;
@@ -91,15 +91,33 @@ impl Controller for Definitions {
     }
 }
 
-/// A definition is touched by itself and, once it is terminating, by each of its instances.
+/// A definition is touched by itself and, once it is terminating, by each of its instances and by
+/// what depends on them.
 fn touch(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
     let resource = &object.key().resource;
     if resource.is(&CRD) {
         touched.insert(object.key().clone());
     }
-    let name = format!("{}.{}", resource.plural(), resource.group());
-    let key = ObjectKey::cluster(&Resource::new(CRD.group, CRD.plural), name.as_str());
-    touched.extend(Some(key).filter(|key| cache.get(key).is_some_and(|it| it.is_deleting())));
+    let owners = owned_kinds(object, cache.catalog());
+    let definitions = owners.chain([resource.clone()]).map(|resource| {
+        let name = format!("{}.{}", resource.plural(), resource.group());
+        ObjectKey::cluster(&Resource::new(CRD.group, CRD.plural), name.as_str())
+    });
+    touched.extend(definitions.filter(|key| cache.get(key).is_some_and(|it| it.is_deleting())));
+}
+
+/// The kinds of an object's owners, as far as they are served.
+fn owned_kinds<'a>(
+    object: &'a Object,
+    catalog: &'a Catalog,
+) -> impl Iterator<Item = Resource> + 'a {
+    let resolved = object.owners().iter().map(|owner| {
+        match catalog.resolve(&owner.api_version, &owner.kind) {
+            Resolved::Known(ty) => Some(ty.resource.clone()),
+            Resolved::Unknown => None,
+        }
+    });
+    resolved.flatten()
 }
 
 fn terminating(cache: &Cache) -> impl Iterator<Item = ObjectKey> {

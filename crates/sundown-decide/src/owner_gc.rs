@@ -19,8 +19,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Scope,
+    Action, Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part,
+    Permit, Scope,
 };
 
 use crate::kinds::{EVENT, EVENT_K8S_IO, FOREGROUND, ORPHAN};
@@ -162,6 +162,14 @@ impl Controller for OwnerGc {
         }
         Err(format!("followed {:?}, made anew {anew:?}", self.graph))
     }
+}
+
+/// Whether the collector has something to ask or to do about an object that is not being deleted.
+pub(crate) fn has_work(object: &Arc<Object>, cache: &Cache, facts: &Facts, now: Timestamp) -> bool {
+    // Who depends on the object decides how it goes, not whether.
+    let decision = OwnerGc::default().decide(object.key(), cache, facts, now);
+    let is_write = |action: &Action| matches!(action, Action::Api(_));
+    !decision.needs.is_empty() || decision.actions.iter().any(is_write)
 }
 
 /// Another controller may have brought a resource into the cache that is not ours.

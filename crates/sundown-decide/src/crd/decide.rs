@@ -2,15 +2,22 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
-    ACTIONS_MAX, Action, Cache, Decision, Facts, Need, Object, Part, Patch, Propagation, Write,
+    ACTIONS_MAX, Action, Cache, Decision, Facts, Need, Object, ObjectKey, Part, Patch, Propagation,
+    Resource, Write,
 };
 
 use super::conditions;
 use super::reason::Reason;
 use super::view::{CLEANUP, DefinitionView};
+use super::{INSTANCES, owned_kinds};
+use crate::owner_gc;
+
+/// How long a definition waits for the collector. Nobody may collect here at all, so there is an end
+/// to it; a complaint about dependents that stayed would make it longer.
+const COLLECTOR_TIME_MAX: SignedDuration = SignedDuration::from_mins(1);
 
 /// All that a decision looks at.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +44,7 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     if !deletes.is_empty() {
         let count = deletes.len();
         // Told along with the first deletes; the two do not depend on each other.
-        let told = tell(&definition, sight.now);
+        let told = tell(&definition, conditions::in_progress(), sight.now);
         let deletes = deletes.into_iter().map(|object| delete(object));
         let actions = told.into_iter().chain(deletes).take(ACTIONS_MAX);
         return Decision::act_all(actions.collect(), Reason::Empties { count });
@@ -47,7 +54,10 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     }
     let since = sight.cache.seen_step(object.key()).unwrap_or_default();
     if sight.facts.is_fresh(&definition.resource, since) {
-        return Decision::act(release(&definition), Reason::Empty);
+        return match tell(&definition, conditions::completed(), sight.now) {
+            Some(told) => Decision::act(told, Reason::Emptied),
+            None => after_collector(object, &definition, sight),
+        };
     }
     let resource = definition.resource.clone();
     if sight.cache.catalog().get(&resource).is_none() {
@@ -58,6 +68,51 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     let blind = Some(resource.clone()).filter(|it| !sight.cache.is_synced(it));
     let reason = Reason::AwaitsObservation { blind };
     Decision::need(vec![Need::Barrier(vec![resource])], reason)
+}
+
+/// No instance is left. Once the kind is not served any more, nobody can prove that an owner of it is
+/// gone, so the collector comes first: what it has not looked at by then would stay for ever.
+fn after_collector(
+    object: &Object,
+    definition: &DefinitionView,
+    sight: &Sight<'_>,
+) -> Decision<Reason> {
+    let completed_at = conditions::completed_at(&definition.conditions);
+    let until = completed_at.and_then(|at| at.checked_add(COLLECTOR_TIME_MAX).ok());
+    let Some(until) = until.filter(|until| sight.now < *until) else {
+        return Decision::act(release(definition), Reason::Empty);
+    };
+    let since = sight.cache.seen_step(object.key()).unwrap_or_default();
+    let unseen = unseen(since, sight);
+    if !unseen.is_empty() {
+        let reason = Reason::AwaitsObservation { blind: None };
+        return Decision::need(vec![Need::Barrier(unseen)], reason);
+    }
+    let dependents = uncollected(&definition.resource, sight);
+    if dependents.is_empty() {
+        return Decision::act(release(definition), Reason::Empty);
+    }
+    Decision::wake_at(until, Reason::AwaitsCollector { dependents })
+}
+
+/// The kinds that may hold dependents which we have not heard of. One that cannot be listed is left
+/// out: the collector cannot work on it either.
+fn unseen(since: sundown_model::Step, sight: &Sight<'_>) -> Vec<Resource> {
+    let kinds = sight.cache.catalog().iter();
+    let kinds = kinds
+        .filter(|ty| INSTANCES.includes(ty))
+        .map(|ty| &ty.resource);
+    let unseen = kinds.filter(|it| sight.cache.is_synced(it) && !sight.facts.is_fresh(it, since));
+    unseen.cloned().collect()
+}
+
+/// What names an instance as its owner and is still to be collected or let go.
+fn uncollected(resource: &Resource, sight: &Sight<'_>) -> Vec<ObjectKey> {
+    let catalog = sight.cache.catalog();
+    let owned = sight.cache.iter().filter(|it| !it.is_deleting());
+    let owned = owned.filter(|it| owned_kinds(it, catalog).any(|kind| kind == *resource));
+    let open = owned.filter(|it| owner_gc::has_work(it, sight.cache, sight.facts, sight.now));
+    open.map(|it| it.key().clone()).collect()
 }
 
 /// Background, as upstream: what depends on an instance is the collector's.
@@ -77,14 +132,14 @@ fn report(definition: &DefinitionView, left: &[&Arc<Object>], now: Timestamp) ->
     let reason = Reason::Blocked {
         by: blocked.collect(),
     };
-    match tell(definition, now) {
+    match tell(definition, conditions::in_progress(), now) {
         Some(told) => Decision::act(told, reason),
         None => Decision::idle(reason),
     }
 }
 
-fn tell(definition: &DefinitionView, now: Timestamp) -> Option<Action> {
-    let conditions = conditions::in_progress(&definition.conditions, now)?;
+fn tell(definition: &DefinitionView, condition: Value, now: Timestamp) -> Option<Action> {
+    let conditions = conditions::with(condition, &definition.conditions, now)?;
     let patch = json!({ "status": { "conditions": conditions } });
     Some(write(definition, Part::Status, patch))
 }

@@ -18,6 +18,12 @@ pub enum Reason {
     AwaitsObservation {
         blind: Option<Resource>,
     },
+    /// No instance is left; it is about to be said.
+    Emptied,
+    /// The collector has not dealt with these yet, and could not any more once the kind is gone.
+    AwaitsCollector {
+        dependents: Vec<ObjectKey>,
+    },
     Empty,
     /// It was never served, so that it has no instances.
     NeverEstablished,
@@ -33,6 +39,8 @@ impl Explain for Reason {
             Self::Empties { .. } => "Empties",
             Self::Blocked { .. } => "Blocked",
             Self::AwaitsObservation { .. } => "AwaitsObservation",
+            Self::Emptied => "Emptied",
+            Self::AwaitsCollector { .. } => "AwaitsCollector",
             Self::Empty => "Empty",
             Self::NeverEstablished => "NeverEstablished",
             Self::Released => "Released",
@@ -55,6 +63,11 @@ impl Explain for Reason {
                 blind: Some(resource),
             } => {
                 format!("terminating; {resource} cannot be listed")
+            }
+            Self::Emptied => "terminating; no instance is left".to_owned(),
+            Self::AwaitsCollector { dependents } => {
+                let count = dependents.len();
+                format!("terminating; {count} dependents of its instances are to be collected")
             }
             Self::Empty => "terminating and without instances".to_owned(),
             Self::NeverEstablished => "terminating; it was never served".to_owned(),
@@ -81,9 +94,16 @@ impl Explain for Reason {
                     .map(|resource| Blocker::Unobservable { resource })
                     .collect()
             }
+            Self::AwaitsCollector { dependents } => {
+                let dependents = dependents.iter().cloned();
+                dependents
+                    .map(|dependent| Blocker::Dependent { dependent })
+                    .collect()
+            }
             Self::Gone
             | Self::Active
             | Self::Empties { .. }
+            | Self::Emptied
             | Self::Empty
             | Self::NeverEstablished
             | Self::Released => Vec::new(),

@@ -33,6 +33,13 @@ fn told() -> A {
     terminating().with("/status/conditions", conditions).rv(2)
 }
 
+/// As it is once the controller has said that no instance is left.
+fn emptied() -> A {
+    let decision = decide(&scene().seeing(&terminating()).caught_up());
+    let conditions = patched(&decision.actions[0], Part::Status)["status"]["conditions"].clone();
+    terminating().with("/status/conditions", conditions).rv(2)
+}
+
 fn scene() -> Scene<Definitions> {
     Scene::new(Definitions)
 }
@@ -150,6 +157,10 @@ fn is_released_only_when_a_barrier_proves_that_no_instance_is_left() {
     assert_eq!(decision.reason, Reason::AwaitsObservation { blind: None });
     assert!(decision.actions.is_empty() && decision.needs.len() == 1);
     let decision = decide(&scene.caught_up());
+    assert_eq!(decision.reason, Reason::Emptied);
+    let conditions = &patched(&decision.actions[0], Part::Status)["status"]["conditions"];
+    assert_eq!(conditions[1]["reason"], "InstanceDeletionCompleted");
+    let decision = decide(&self::scene().seeing(&emptied()).caught_up());
     assert_eq!(decision.reason, Reason::Empty);
     assert_eq!(
         patched(&decision.actions[0], Part::Main),
@@ -158,8 +169,47 @@ fn is_released_only_when_a_barrier_proves_that_no_instance_is_left() {
 }
 
 #[test]
+fn is_released_only_when_the_collector_has_dealt_with_the_dependents_of_its_instances() {
+    let owned = a("pod", "owned").owned_by(&a("sun", "one"));
+    let scene = scene().seeing(&emptied()).seeing(&owned);
+    let decision = decide(&scene.clone());
+    assert_eq!(decision.reason, Reason::AwaitsObservation { blind: None });
+    let decision = decide(&scene.clone().caught_up());
+    let dependents = vec![owned.key()];
+    assert_eq!(decision.reason, Reason::AwaitsCollector { dependents });
+    assert_eq!(decision.wake_at, Some(at(67)), "a minute after it was said");
+    let dependent = owned.key();
+    assert_eq!(
+        decision.reason.blockers(),
+        vec![Blocker::Dependent { dependent }]
+    );
+    assert!(decision.actions.is_empty());
+    let late = scene.caught_up().decide(&definition().key(), 67);
+    assert_eq!(late.reason, Reason::Empty, "perhaps nobody collects");
+}
+
+#[test]
+fn dependents_that_the_collector_leaves_alone_do_not_hold_the_definition() {
+    let going = a("pod", "going").owned_by(&a("sun", "one"));
+    let going = going.deleting(&["example.com/mine"]);
+    let stray = a("namespace", "stray").owned_by(&a("sun", "one"));
+    let scene = scene().seeing(&emptied()).seeing(&going).seeing(&stray);
+    assert_eq!(decide(&scene.caught_up()).reason, Reason::Empty);
+}
+
+#[test]
+fn the_end_of_a_dependent_touches_the_definition_of_its_owner() {
+    let mut scene = scene().seeing(&emptied());
+    let mut touched = BTreeSet::new();
+    let owned = a("pod", "owned").owned_by(&a("sun", "one"));
+    let gone = Change::Deleted(owned.build());
+    scene.controller.observe(&gone, &scene.cache, &mut touched);
+    assert_eq!(touched, BTreeSet::from([definition().key()]));
+}
+
+#[test]
 fn finalizers_of_others_on_the_definition_stay() {
-    let both = definition().deleting(&["example.com/x", CLEANUP]);
+    let both = emptied().deleting(&["example.com/x", CLEANUP]);
     let decision = decide(&scene().seeing(&both).caught_up());
     assert_eq!(
         patched(&decision.actions[0], Part::Main),

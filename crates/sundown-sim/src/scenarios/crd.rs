@@ -14,14 +14,23 @@ const BYSTANDER: It = it("Pod", "bystander");
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
-        // Instances go with their definition; the rest stays. None of them owns anything here: a
-        // collector that is interrupted until the kind is gone cannot prove any more that an owner
-        // is, and keeps what it owned.
+        // Instances go with their definition; the rest stays.
         Scenario::new("definition-takes-its-instances")
             .start()
             .does(workload::definition())
             .create(ONE)
             .create(it("Widget", "two"))
+            .create(BYSTANDER)
+            .settle()
+            .does(delete())
+            .settle(),
+        // What an instance owns goes too, although nobody can prove that an owner is gone once its
+        // kind is not served any more.
+        Scenario::new("definition-of-an-owner")
+            .start()
+            .does(workload::definition())
+            .create(ONE)
+            .own(it("Pod", "owned"), &[ONE])
             .create(BYSTANDER)
             .settle()
             .does(delete())
