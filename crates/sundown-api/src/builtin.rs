@@ -44,12 +44,6 @@ pub(crate) fn create_warning(ty: &Type) -> Option<String> {
         .then(|| format!("{kind} is stored, but no controller of this server acts on it yet"))
 }
 
-/// What a client is told who uses a kind that upstream wants to be rid of.
-pub(crate) fn deprecation(ty: &Type) -> Option<&'static str> {
-    let is_it = (ty.resource.group(), &*ty.kind) == ("", "Endpoints");
-    is_it.then_some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
-}
-
 /// Fills in what the client left out.
 pub(crate) fn default(ty: &Type, object: &mut Document) {
     if ty.is_custom() {

@@ -43,10 +43,7 @@ pub(crate) enum Answer {
         now: Timestamp,
     },
     /// Another answer, with a warning of its own.
-    Warned {
-        of: Box<Answer>,
-        warning: &'static str,
-    },
+    Warned { of: Box<Answer>, warning: Arc<str> },
     /// Another answer, shown as the Scale of its object.
     Scale {
         of: Box<Answer>,
@@ -96,8 +93,8 @@ impl Commit {
     }
 
     /// The same write, answered with a warning.
-    pub(crate) fn warned(self, warning: &'static str) -> Self {
-        let of = Box::new(self.answer);
+    pub(crate) fn warned(self, warning: &Arc<str>) -> Self {
+        let (of, warning) = (Box::new(self.answer), Arc::clone(warning));
         let answer = Answer::Warned { of, warning };
         Self { answer, ..self }
     }

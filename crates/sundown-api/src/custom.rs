@@ -3,6 +3,7 @@
 //! What a schema means is the business of `sundown-schema`; which names a definition gets is decided
 //! in `names`.
 
+mod embedded;
 mod lazy;
 pub(crate) mod names;
 pub(crate) mod published;
@@ -80,6 +81,14 @@ fn read(
     let unknown = unknown.filter(|name| !METADATA.contains(&name.as_str()));
     let mut unknown: Vec<String> = unknown.map(|name| format!("metadata.{name}")).collect();
     unknown.extend(schema.prune(&mut value));
+    let coerced = embedded::coerce(schema, &mut value).map_err(|error| {
+        let kind = &ty.kind;
+        Failure::bad_request(format!(
+            "{kind} in version \"{}\" cannot be handled as a {kind}: {error}",
+            ty.version
+        ))
+    });
+    unknown.extend(coerced?);
     unknown.sort();
     found.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
     schema.default(&mut value);
@@ -138,11 +147,15 @@ pub(crate) fn shown(ty: &Type, stored: &Stored) -> Option<Vec<u8>> {
 
 /// What is kept of an object that was written in this version: what the storage version knows.
 pub(crate) fn keep(ty: &Type, object: &mut Document) {
-    let Some(storage) = ty.schema.as_ref().and_then(LazySchema::storage) else {
+    let (Some(schema), Some(version)) = (&ty.schema, &ty.storage_version) else {
+        return;
+    };
+    let Some(storage) = schema.of(version) else {
         return;
     };
     let mut value = json!(std::mem::take(&mut object.rest));
     storage.prune(&mut value);
+    storage.default(&mut value);
     if let Value::Object(rest) = value {
         object.rest = rest;
     }
@@ -169,7 +182,9 @@ pub(crate) fn validate(
         problems.extend(replicas::problems(paths, &new, part));
     }
     problems.extend(schema.content(&new, old.as_ref(), &problems));
-    problems.into_iter().map(told).collect()
+    let mut errors: Vec<FieldError> = problems.into_iter().map(told).collect();
+    errors.extend(embedded::errors(schema, ty, new));
+    errors
 }
 
 /// A problem of a schema as the server tells it.

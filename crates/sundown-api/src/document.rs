@@ -188,10 +188,7 @@ impl Document {
 
     /// The form that the store stamps and keeps.
     pub(crate) fn encode(&self, ty: &Type) -> Body {
-        let api_version = match &ty.view {
-            Some(view) => view.api_version(),
-            None => ty.api_version(),
-        };
+        let api_version = ty.stored_api_version();
         let parts = Parts {
             api_version: &api_version,
             kind: &ty.kind,

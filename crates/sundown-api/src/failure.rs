@@ -38,6 +38,7 @@ pub(crate) enum Reason {
     Timeout,
     TooManyRequests,
     UnsupportedMediaType,
+    InternalError,
     /// Code 500 without a reason, as upstream answers a few malformed requests.
     Unnamed,
 }
@@ -60,6 +61,7 @@ struct Details {
 /// One cause of a refusal.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Cause {
+    #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) reason: &'static str,
     pub(crate) message: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -80,7 +82,7 @@ impl Reason {
             Self::UnsupportedMediaType => 415,
             Self::Invalid => 422,
             Self::TooManyRequests => 429,
-            Self::Unnamed => 500,
+            Self::InternalError | Self::Unnamed => 500,
             Self::Timeout => 504,
         }
     }
@@ -227,6 +229,21 @@ impl Failure {
             retry_after_seconds: None,
         };
         Self::new(Reason::Invalid, message, Some(details))
+    }
+
+    /// What upstream takes for its own failure, in its words.
+    pub(crate) fn internal(why: &str) -> Self {
+        let cause = Cause {
+            reason: "",
+            message: why.to_owned(),
+            field: String::new(),
+        };
+        let details = Details {
+            causes: vec![cause],
+            ..Details::default()
+        };
+        let message = format!("Internal error occurred: {why}");
+        Self::new(Reason::InternalError, message, Some(details))
     }
 
     /// A JSON patch that does not apply.

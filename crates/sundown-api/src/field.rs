@@ -28,6 +28,12 @@ impl FieldError {
         Self::new(reason, field, text)
     }
 
+    /// The same, for a field of an object that stands somewhere in another one.
+    pub(crate) fn below(self, path: &str) -> Self {
+        let field = format!("{path}.{}", self.field);
+        Self { field, ..self }
+    }
+
     pub(crate) fn required(field: impl Into<String>, why: &str) -> Self {
         let text = if why.is_empty() {
             "Required value".into()

@@ -53,6 +53,8 @@ pub(crate) struct Type {
     pub(crate) rules: Rules,
     /// Whether somebody in this server acts on the kind, or nobody has to.
     pub(crate) is_acted_on: bool,
+    /// What a client is told who uses a version that is to go.
+    pub(crate) deprecation: Option<Arc<str>>,
     /// The definition that this type comes from; None for built-ins.
     pub(crate) definition: Option<ObjectKey>,
     /// What objects of a custom type look like.
@@ -95,6 +97,15 @@ impl Type {
         match self.resource.group() {
             "" => self.version.to_string(),
             group => format!("{group}/{}", self.version),
+        }
+    }
+
+    /// The apiVersion under which objects are stored.
+    pub(crate) fn stored_api_version(&self) -> String {
+        match (&self.view, &self.storage_version) {
+            (Some(view), _) => view.api_version(),
+            (None, Some(version)) => format!("{}/{version}", self.resource.group()),
+            (None, None) => self.api_version(),
         }
     }
 

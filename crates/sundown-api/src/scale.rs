@@ -30,8 +30,14 @@ pub(crate) struct ScalePaths {
 
 /// Decides on a GET.
 pub(crate) fn get(server: &Server, target: &Target, request: &Request) -> Result<Verdict, Failure> {
-    let answer = list::get(server, target, request)?;
-    Ok(Verdict::Answer(paths(target)?.answer(answer)))
+    let (paths, answer) = (paths(target)?, list::get(server, target, request)?);
+    let object = serde_json::from_slice(&answer.body).unwrap_or_default();
+    if target.ty.is_custom() && at(&object, &paths.spec_replicas).is_none() {
+        let path = &paths.spec_replicas;
+        let why = format!("the spec replicas field \"{path}\" does not exist");
+        return Err(Failure::internal(&why));
+    }
+    Ok(Verdict::Answer(paths.answer(answer)))
 }
 
 /// Decides on a PUT.

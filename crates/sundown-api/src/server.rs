@@ -135,12 +135,13 @@ impl Server {
         let verdict = self.verb(target, request, cx);
         let verdict = verdict.and_then(|verdict| self.shown(verdict, target, request, cx.now));
         let verdict = verdict.unwrap_or_else(|failure| Verdict::Answer(failure.response()));
-        let Some(warning) = builtin::deprecation(&target.ty) else {
+        let Some(warning) = &target.ty.deprecation else {
             return verdict;
         };
         match verdict {
             Verdict::Answer(response) => Verdict::Answer(response.warned(warning)),
             Verdict::Commit(commit) => Verdict::Commit(Box::new(commit.warned(warning))),
+            // Of a watch it is read from its type.
             watch @ Verdict::Watch(_) => watch,
         }
     }

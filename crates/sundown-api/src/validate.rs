@@ -17,6 +17,13 @@ const IMMUTABLE: &str = "field is immutable";
 /// What is wrong with the metadata of an object that is to be stored.
 pub(crate) fn metadata(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
     let mut errors = name(ty, metadata);
+    errors.extend(embedded_metadata(ty, metadata));
+    errors
+}
+
+/// The same of a resource inside of another one, which needs no name.
+pub(crate) fn embedded_metadata(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
+    let mut errors = Vec::new();
     labels(&metadata.labels, &mut errors);
     annotations(&metadata.annotations, &mut errors);
     owner_references(&metadata.owner_references, &mut errors);

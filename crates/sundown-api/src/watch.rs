@@ -120,6 +120,11 @@ impl Watch {
         Ok(watch)
     }
 
+    /// What the client is to be told beside the stream.
+    pub fn warning(&self) -> Option<&str> {
+        self.ty.deprecation.as_deref()
+    }
+
     /// Everything that happened since the last poll.
     ///
     /// After a long time it may take several polls: whoever got lines polls again.

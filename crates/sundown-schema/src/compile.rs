@@ -108,6 +108,7 @@ impl Compiler {
         let properties = node.properties.iter().map(|(_, schema)| schema);
         let below: Vec<&Ref> = properties.chain(additional).chain(&node.items).collect();
         node.has_defaults = node.default.is_some() || below.iter().any(|it| it.has_defaults);
+        node.has_embedded = node.is_embedded || below.iter().any(|it| it.has_embedded);
         node.has_rules = !node.rules.is_empty() || below.iter().any(|it| it.has_rules);
     }
 

@@ -12,6 +12,7 @@
 mod cel;
 mod compile;
 mod duplicates;
+mod embedded;
 mod field_path;
 mod formats;
 mod lists;
@@ -25,7 +26,7 @@ mod rules;
 mod structural;
 mod validate;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 pub use compile::Compiler;
 pub use duplicates::duplicate_fields;
@@ -53,6 +54,17 @@ impl Schema {
     pub fn default(&self, object: &mut Value) {
         prune::drop_nulls(&self.root, object);
         prune::default(&self.root, object);
+    }
+
+    /// Visits the resources that stand inside of an object, outer ones first.
+    pub fn for_each_embedded(
+        &self,
+        object: &mut Value,
+        visit: &mut dyn FnMut(&str, &mut Map<String, Value>),
+    ) {
+        if self.root.has_embedded {
+            embedded::for_each(&self.root, object, "", visit);
+        }
     }
 
     /// All that is wrong with an object; on an update unchanged parts are not judged again.

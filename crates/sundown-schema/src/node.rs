@@ -22,6 +22,8 @@ pub(crate) struct Node {
     pub(crate) is_int_or_string: bool,
     pub(crate) preserves_unknown: bool,
     pub(crate) is_embedded: bool,
+    /// Whether this schema or any below it says that a resource stands there.
+    pub(crate) has_embedded: bool,
     /// Whether any schema at or below this one has a default.
     pub(crate) has_defaults: bool,
     /// Whether any schema at or below this one has rules.

@@ -46,9 +46,9 @@ impl ApiService {
         let mut response = match self.reply(request).await {
             Ok(Reply::Response(response)) => wire::write(response, &audit_id),
             Ok(Reply::Watch(watch)) => {
-                let media = watch.media_type();
+                let head = (watch.media_type(), watch.warning().map(wire::warning));
                 let body = Body::watch(watch, &self.shared, self.stop.clone());
-                wire::write_watch(body, media, &audit_id)
+                wire::write_watch(body, head, &audit_id)
             }
             Err(failure) => wire::write(failure.response(), &audit_id),
         };

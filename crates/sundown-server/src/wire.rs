@@ -77,10 +77,17 @@ pub(crate) fn write(response: Response, audit_id: &str) -> http::Response<Body> 
     wire
 }
 
-/// Builds the response of a watch.
-pub(crate) fn write_watch(body: Body, media: &'static str, audit_id: &str) -> http::Response<Body> {
+/// Builds the response of a watch, of which the media type and a warning are known.
+pub(crate) fn write_watch(
+    body: Body,
+    (media, warning): (&'static str, Option<HeaderValue>),
+    audit_id: &str,
+) -> http::Response<Body> {
     let mut wire = http::Response::new(body);
     set_headers(wire.headers_mut(), media, audit_id);
+    if let Some(warning) = warning {
+        wire.headers_mut().append(WARNING, warning);
+    }
     wire
 }
 
@@ -138,7 +145,7 @@ fn set_headers(headers: &mut HeaderMap, content_type: &'static str, audit_id: &s
 }
 
 /// `299 - "text"`, quoted as RFC 9110 asks; control characters cannot be quoted and become spaces.
-fn warning(text: &str) -> HeaderValue {
+pub(crate) fn warning(text: &str) -> HeaderValue {
     let mut value = String::with_capacity(text.len() + "299 - \"\"".len());
     value.push_str("299 - \"");
     for character in text.chars() {

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use sundown_model::Uid;
 
-use crate::stored::METADATA_MEMBER;
+use crate::stored::{API_VERSION_MEMBER, METADATA_MEMBER};
 use crate::{Revision, Stored};
 
 /// An object that waits for its revision.
@@ -45,7 +45,7 @@ impl Body {
     /// Errors: `metadata` does not serialise.
     pub fn encode<M: Serialize>(parts: &Parts<'_, M>) -> serde_json::Result<Self> {
         let mut head = Vec::with_capacity(96);
-        head.extend_from_slice(b"{\"apiVersion\":");
+        head.extend_from_slice(API_VERSION_MEMBER);
         serde_json::to_writer(&mut head, parts.api_version)?;
         head.extend_from_slice(b",\"kind\":");
         serde_json::to_writer(&mut head, parts.kind)?;

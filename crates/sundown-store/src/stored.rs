@@ -39,6 +39,13 @@ impl Stored {
         &self.json
     }
 
+    /// The apiVersion under which it is stored.
+    pub fn api_version(&self) -> &str {
+        let value = self.json.get(API_VERSION_MEMBER.len()..).unwrap_or(&[]);
+        let text = value.split(|byte| *byte == b'"').nth(1);
+        std::str::from_utf8(text.unwrap_or(&[])).unwrap_or_default()
+    }
+
     /// The value of `metadata`, braces included.
     pub fn metadata_json(&self) -> &[u8] {
         &self.json[self.metadata.clone()]
@@ -91,4 +98,7 @@ impl fmt::Debug for Stored {
 }
 
 /// What stands before the value of `metadata`.
+/// What every object begins with.
+pub(crate) const API_VERSION_MEMBER: &[u8] = b"{\"apiVersion\":";
+
 pub(crate) const METADATA_MEMBER: &[u8] = b"\"metadata\":";

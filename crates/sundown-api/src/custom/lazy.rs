@@ -3,6 +3,7 @@
 //! Until then a definition costs no more than its stored bytes. A write that leaves the spec of a
 //! definition alone (its status changes several times in its life) leaves the schema alone too.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
@@ -22,8 +23,8 @@ pub(crate) struct LazySchema {
 #[derive(Debug, Default)]
 struct Compiled {
     own: Option<Schema>,
-    /// That of the storage version, if it is another one with another schema.
-    storage: Option<Schema>,
+    /// Those of the other versions that differ, by their names.
+    others: BTreeMap<String, Schema>,
 }
 
 impl LazySchema {
@@ -53,9 +54,12 @@ impl LazySchema {
         self.compiled().own.as_ref()
     }
 
-    /// The schema of the storage version, if that is another one.
-    pub(crate) fn storage(&self) -> Option<&Schema> {
-        self.compiled().storage.as_ref()
+    /// The schema of another version; None if it is the same as this one.
+    pub(crate) fn of(&self, version: &str) -> Option<&Schema> {
+        if *version == *self.version {
+            return None;
+        }
+        self.compiled().others.get(version)
     }
 
     /// The schema as it was written, with its descriptions.
@@ -71,17 +75,19 @@ impl LazySchema {
     /// Whether an object may look otherwise by this schema than it is stored.
     pub(crate) fn changes(&self, stored: &Stored) -> bool {
         let is_older = stored.revision() < self.since;
-        (is_older && self.get().is_some()) || self.storage().is_some()
+        (is_older && self.get().is_some()) || self.of(version_of(stored.api_version())).is_some()
     }
 
-    /// Makes of a stored object what is read by this schema: first as the storage version reads it,
-    /// then without what the own version does not know.
+    /// Makes of a stored object what is read by this schema: first as the version reads it that it
+    /// was stored in, then without what the own version does not know.
     pub(crate) fn read(&self, object: &mut Value) {
         let Some(own) = self.get() else { return };
-        let base = self.storage().unwrap_or(own);
+        let stored_in = version_of(object["apiVersion"].as_str().unwrap_or_default());
+        let other = self.of(stored_in);
+        let base = other.unwrap_or(own);
         base.prune(object);
         base.default(object);
-        if self.storage().is_some() {
+        if other.is_some() {
             own.prune(object);
         }
     }
@@ -93,16 +99,22 @@ impl LazySchema {
 
     fn compile(&self) -> Option<Compiled> {
         let mut versions = self.versions()?;
-        let kept = versions.iter().find(|it| it["storage"] == true);
-        let kept = kept.and_then(|it| it["name"].as_str()).map(str::to_owned);
         let own = source(&mut versions, &self.version);
-        let other = kept.filter(|name| **name != *self.version);
-        let other = other.and_then(|name| source(&mut versions, &name));
-        let other = other.filter(|other| own.as_ref() != Some(other));
         let mut compiler = Compiler::default();
+        let mut others = BTreeMap::new();
+        for version in &mut versions {
+            let Some(name) = version["name"].as_str().map(str::to_owned) else {
+                continue;
+            };
+            let schema = source(std::slice::from_mut(version), &name);
+            let other = schema.filter(|other| own.as_ref() != Some(other));
+            if let Some(other) = other.filter(|_| *name != *self.version) {
+                others.insert(name, compiler.compile(&other));
+            }
+        }
         Some(Compiled {
             own: own.map(|schema| compiler.compile(&schema)),
-            storage: other.map(|schema| compiler.compile(&schema)),
+            others,
         })
     }
 
@@ -117,6 +129,10 @@ impl LazySchema {
             | Value::Object(_) => None,
         }
     }
+}
+
+fn version_of(api_version: &str) -> &str {
+    api_version.rsplit('/').next().unwrap_or_default()
 }
 
 fn source(versions: &mut [Value], version: &str) -> Option<Value> {

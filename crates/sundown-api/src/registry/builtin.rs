@@ -463,6 +463,10 @@ pub(crate) fn crd_resource() -> Resource {
     Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
 
+/// What clients of Endpoints are told, as upstream has it.
+const ENDPOINTS: &str =
+    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+
 impl Row {
     fn to_type(&self) -> Type {
         let texts = |texts: &[&str]| texts.iter().map(|text| Arc::from(*text)).collect();
@@ -486,6 +490,7 @@ impl Row {
             selectable: self.selectable,
             rules: self.rules,
             is_acted_on: self.is_acted_on,
+            deprecation: (self.kind == "Endpoints").then(|| ENDPOINTS.into()),
             definition: None,
             schema: None,
             storage_version: None,

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use sundown_model::{ObjectKey, Resource};
 use sundown_store::Stored;
 
-use super::{DefaultPolicy, Rules, Type};
+use super::{DefaultPolicy, Rules, Type, version_rank};
 use crate::custom::LazySchema;
 use crate::scale::ScalePaths;
 
@@ -60,6 +60,10 @@ struct Version {
     served: bool,
     #[serde(default)]
     storage: bool,
+    #[serde(default)]
+    deprecated: bool,
+    #[serde(default)]
+    deprecation_warning: Option<Arc<str>>,
     #[serde(default)]
     subresources: Option<Subresources>,
     #[serde(default)]
@@ -120,10 +124,31 @@ pub(super) fn types(key: &ObjectKey, stored: &Arc<Stored>, before: &[Arc<Type>])
         Arc::new(Type {
             schema: Some(schema),
             storage_version: storage.clone(),
+            deprecation: deprecation(&spec, &status.accepted_names.kind, version),
             ..custom_type(key, &resource, namespaced, &status.accepted_names, version)
         })
     });
     served.collect()
+}
+
+/// What a client of a deprecated version is told; by itself which version to go to.
+fn deprecation(spec: &Spec, kind: &str, version: &Version) -> Option<Arc<str>> {
+    if !version.deprecated {
+        return None;
+    }
+    if let Some(own) = &version.deprecation_warning {
+        return Some(Arc::clone(own));
+    }
+    let (group, name) = (&spec.group, &version.name);
+    let others = spec
+        .versions
+        .iter()
+        .filter(|it| it.served && !it.deprecated);
+    let best = others.min_by_key(|it| version_rank(&it.name));
+    let advice = best.map_or_else(String::new, |best| {
+        format!("; use {group}/{} {kind}", best.name)
+    });
+    Some(format!("{group}/{name} {kind} is deprecated{advice}").into())
 }
 
 fn custom_type(
@@ -165,6 +190,7 @@ fn custom_type(
         selectable: &[],
         rules: Rules::Plain,
         is_acted_on: true,
+        deprecation: None,
         definition: Some(key.clone()),
         schema: None,
         storage_version: None,

@@ -6,6 +6,7 @@
 
 mod check;
 mod columns;
+mod go_schema;
 mod hoisted;
 
 use jiff::Timestamp;
@@ -42,8 +43,8 @@ pub(crate) fn terminate(object: &mut Document, now: Timestamp) {
     if !finalizers.iter().any(|name| name == CLEANUP) {
         finalizers.push(CLEANUP.to_owned());
     }
-    let message = "CustomResourceDefinition marked for deletion; CustomResource deletion will be \
-                   initiated soon";
+    let message =
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon";
     Condition::new("Terminating", "True", "InstanceDeletionPending", message)
         .set(object.section("status"), now);
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::versions;
+use super::{go_schema, versions};
 use crate::document::Document;
 
 /// The versions of a definition with their common parts apart.
@@ -45,6 +45,12 @@ impl<'a> Hoisted<'a> {
             let name = json!(version["name"].as_str().unwrap_or(""));
             let flag = |name: &str| version[name] == true;
             let own = |part: &str| self.own(index, part).cloned().unwrap_or_default();
+            let schema = self
+                .own(index, "schema")
+                .map_or("null".to_owned(), |schema| {
+                    let shown = go_schema::shown(&schema["openAPIV3Schema"]);
+                    format!("{{\"OpenAPIV3Schema\":{shown}}}")
+                });
             format!(
                 "{{\"Name\":{name},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\
                  \"DeprecationWarning\":{},\"Schema\":{},\"Subresources\":{},\
@@ -53,7 +59,7 @@ impl<'a> Hoisted<'a> {
                 flag("storage"),
                 flag("deprecated"),
                 other("deprecationWarning"),
-                own("schema"),
+                schema,
                 own("subresources"),
                 own("additionalPrinterColumns"),
                 own("selectableFields"),
