@@ -23,6 +23,9 @@ pub struct History {
     pub events_min: usize,
     /// Events younger than this are kept.
     pub age_max_seconds: i64,
+    /// However young and few, events whose states come to more than this are not kept: objects may
+    /// be large.
+    pub bytes_max: usize,
 }
 
 impl Default for History {
@@ -30,6 +33,8 @@ impl Default for History {
         Self {
             events_min: 1_000,
             age_max_seconds: 300,
+            // As many events of two kilobytes as are kept at most.
+            bytes_max: 256 * 1024 * 1024,
         }
     }
 }
@@ -46,6 +51,12 @@ pub struct Event {
     pub prev: Option<Arc<Stored>>,
 }
 
+impl Event {
+    fn bytes(&self) -> usize {
+        self.new.as_ref().map_or(0, |new| new.json().len())
+    }
+}
+
 /// The asked-for history is no longer complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("events up to {floor} are gone")]
@@ -58,6 +69,8 @@ pub struct Compacted {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Log {
     order: RedBlackTreeMapSync<Revision, Arc<Event>>,
+    /// What the new states come to.
+    bytes: usize,
     /// Nothing up to here is known, of any resource: where a restored log begins.
     floor: Revision,
     tables: RedBlackTreeMapSync<Resource, Table>,
@@ -104,6 +117,7 @@ impl Log {
         table.newest = event.revision;
         table.events.insert_mut(event.revision, Arc::clone(&event));
         self.tables.insert_mut(event.key.resource.clone(), table);
+        self.bytes += event.bytes();
         self.order.insert_mut(event.revision, event);
     }
 
@@ -115,7 +129,8 @@ impl Log {
             let count = self.order.size();
             let age = now.as_second().saturating_sub(oldest.at.as_second());
             let is_old = count > history.events_min && age > history.age_max_seconds;
-            if oldest.revision > kept || (!is_old && count <= EVENTS_MAX) {
+            let fits = count <= EVENTS_MAX && self.bytes <= history.bytes_max;
+            if oldest.revision > kept || (!is_old && fits) {
                 return;
             }
             self.order.remove_mut(&oldest.revision);
@@ -161,6 +176,7 @@ impl Log {
         let mut table = table.cloned().expect("an event in the queue has a table");
         table.events.remove_mut(&event.revision);
         table.floor = event.revision;
+        self.bytes -= event.bytes();
         self.tables.insert_mut(event.key.resource.clone(), table);
     }
 }

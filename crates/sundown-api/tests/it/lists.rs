@@ -151,6 +151,7 @@ fn refuses_pages_whose_state_is_gone() {
     let history = History {
         events_min: 1,
         age_max_seconds: 10,
+        ..History::default()
     };
     let mut world = World::with(Config {
         history,

@@ -136,6 +136,7 @@ fn ends_in_the_stream_when_history_is_gone() {
     let history = History {
         events_min: 2,
         age_max_seconds: 10,
+        ..History::default()
     };
     let mut world = World::with(Config {
         history,

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
@@ -250,6 +251,9 @@ fn start(
     let failed = |source| OpenError::io(&path, source);
     let database = |source| OpenError::database(&path, source);
     let handles = Handles::open(&directory.database()).map_err(database)?;
+    // Objects may be secrets, and a directory that was there before may be open to others.
+    let owner_only = fs::Permissions::from_mode(0o700);
+    fs::set_permissions(directory.database(), owner_only).map_err(failed)?;
     if relaxed::may_have_lost(&directory).map_err(failed)? {
         let skip = skip(&records);
         handles.append_skip(&skip).map_err(database)?;

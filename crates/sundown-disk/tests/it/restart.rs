@@ -1,5 +1,7 @@
 //! What a restart keeps, and who may not start.
 
+use std::os::unix::fs::PermissionsExt;
+
 use anyhow::Result;
 use sundown_disk::{Disk, Keep, OpenError};
 use sundown_store::Revision;
@@ -51,6 +53,16 @@ fn the_log_is_cut_with_the_window_and_the_floor_is_kept() -> Result<()> {
     assert_eq!(resumed?.count(), 11);
     let too_old = world.store.events_after(&config_maps(), Revision::new(19));
     assert!(too_old.is_err());
+    Ok(())
+}
+
+#[test]
+fn objects_are_readable_by_their_owner_only() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
+    let _world = World::open(home.path())?;
+    let mode = home.path().join("db").metadata()?.permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
     Ok(())
 }
 

@@ -63,6 +63,7 @@ fn keeping(events_min: usize) -> Store {
     Store::new(History {
         events_min,
         age_max_seconds: 10,
+        ..History::default()
     })
 }
 
@@ -226,6 +227,29 @@ fn keeps_young_events_beyond_the_minimum() {
     let store = ten_writes(3);
     // The newest is at second 10 and ten seconds are kept.
     assert_eq!(revisions(&store, &config_maps(), 0).unwrap().len(), 10);
+}
+
+#[test]
+fn keeps_no_more_bytes_than_it_may_however_young_the_events_are() {
+    let bytes_max = 10_000;
+    let mut store = Store::new(History {
+        bytes_max,
+        ..History::default()
+    });
+    // Stands in the object twice.
+    let large = "x".repeat(1_500);
+    for _ in 0..10 {
+        let writes = vec![put(&config_maps(), "a", &large)];
+        store.commit(&blind(writes), at(1)).unwrap();
+    }
+    assert_eq!(revisions(&store, &config_maps(), 7), Ok(vec![8, 9, 10]));
+    assert!(revisions(&store, &config_maps(), 6).is_err());
+    // What is larger than all that may be kept is kept until the next write.
+    let huge = "x".repeat(2 * bytes_max);
+    store
+        .commit(&blind(vec![put(&config_maps(), "a", &huge)]), at(1))
+        .unwrap();
+    assert_eq!(revisions(&store, &config_maps(), 10), Ok(vec![11]));
 }
 
 #[test]
