@@ -6,6 +6,7 @@
 
 mod ast;
 mod check;
+mod clause;
 mod escape;
 mod estimate;
 mod eval;

@@ -1,6 +1,7 @@
 //! Whether an expression is a rule: names, types, and what it may cost, in one walk. Messages and
 //! their places are upstream's.
 
+mod format;
 mod loops;
 mod report;
 
@@ -44,6 +45,7 @@ pub(crate) fn check(text: &str, own: &Rc<Decl>, is_old_optional: bool) -> Result
         ],
         root: own,
         faults: Vec::new(),
+        mixed: 0,
     };
     let info = checker.visit(&expr);
     if !checker.faults.is_empty() {
@@ -141,6 +143,8 @@ struct Checker<'d> {
     names: Vec<(Box<str>, Info)>,
     root: &'d Rc<Decl>,
     faults: Vec<Fault>,
+    /// How many calls we are in whose lists may hold whatever.
+    mixed: usize,
 }
 
 impl Checker<'_> {
@@ -294,7 +298,7 @@ impl Checker<'_> {
             ],
         ) = (on, name, args)
         {
-            return self.format(on, items);
+            return self.format(at, on, items);
         }
         let args: Vec<Info> = match on {
             // A receiver is looked at first, and so are its faults.
@@ -318,16 +322,6 @@ impl Checker<'_> {
             None => (None, args.as_slice()),
         };
         self.applied(at, name, on, args)
-    }
-
-    /// Its list may hold whatever.
-    fn format(&mut self, on: &Expr, items: &[Expr]) -> Info {
-        let on = self.visit(on);
-        let items: Vec<Info> = items.iter().map(|it| self.visit(it)).collect();
-        let (own, _) = estimate::call("format", Some(&on.part()), &[]);
-        let costs = items.iter().chain([&on]).map(|it| it.cost);
-        let cost = costs.fold(own.saturating_add(LIST_COST), u64::saturating_add);
-        Info::of(Ty::Text, cost)
     }
 
     /// Literals that a function would refuse whenever it runs.
@@ -405,6 +399,9 @@ impl Checker<'_> {
         };
         if let Some(both) = joined(&before, found) {
             return both;
+        }
+        if self.mixed > 0 {
+            return Ty::Dyn;
         }
         self.fault(at, format!("expected type '{before}' but found '{found}'"));
         before

@@ -2,6 +2,7 @@
 //! table of overloads says what there is.
 
 mod convert;
+mod format;
 mod lists;
 mod texts;
 mod times;

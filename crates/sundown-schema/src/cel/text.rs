@@ -86,6 +86,26 @@ pub(crate) fn base64(text: &str) -> Option<Vec<u8>> {
     Some(out)
 }
 
+/// A number as Go prints it: the shortest form, with an exponent when it is large or small.
+pub(crate) fn float_text(value: f64) -> String {
+    if !value.is_finite() {
+        let sign = if value > 0.0 { "+" } else { "-" };
+        return if value.is_nan() {
+            "NaN".to_owned()
+        } else {
+            format!("{sign}Inf")
+        };
+    }
+    let text = format!("{value:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if (-4..6).contains(&exponent) {
+        return value.to_string();
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.unsigned_abs())
+}
+
 #[cfg(test)]
 mod tests {
     use jiff::SignedDuration;

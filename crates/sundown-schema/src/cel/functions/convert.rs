@@ -60,7 +60,7 @@ fn string<'a>(on: &Val<'a>) -> Converted<'a> {
         Val::Bool(value) => value.to_string(),
         Val::Int(value) => value.to_string(),
         Val::Uint(value) => value.to_string(),
-        Val::Double(value) => value.to_string(),
+        Val::Double(value) => text::float_text(*value),
         Val::Time(at) => at.to_string(),
         Val::Duration(value) => text::duration_text(*value),
         Val::Bytes(bytes) => match std::str::from_utf8(bytes) {

@@ -1,12 +1,10 @@
 //! Functions of texts.
 
-use std::fmt::Write;
-
 use regex::Regex;
 
 use super::super::eval::{Error, NO_OVERLOAD, Result, Scope, told};
-use super::super::text::duration_text;
 use super::super::value::Val;
+use super::format;
 use crate::pattern::{self, Pattern};
 
 /// A function with a text as receiver.
@@ -62,7 +60,7 @@ pub(super) fn call<'a>(
             };
             with_pattern(scope, text, it, pattern, found).map(Val::list)
         }
-        ("format", [list]) => formatted(scope, text, list),
+        ("format", [list]) => format::format(scope, text, list),
         _ => told(NO_OVERLOAD),
     }
 }
@@ -179,126 +177,4 @@ fn with_pattern<T>(
         Ok(regex) => Ok(run(&regex)),
         Err(_) => told(format!("Illegal regex: {own}")),
     }
-}
-
-fn formatted<'a>(scope: &Scope<'a, '_>, text: &str, list: &Val<'a>) -> Result<'a> {
-    let mut args = list.items().unwrap_or_default().into_iter();
-    let mut out = String::new();
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        if c != '%' {
-            out.push(c);
-            continue;
-        }
-        let mut digits = None;
-        if chars.peek() == Some(&'.') {
-            chars.next();
-            let mut precision = String::new();
-            while let Some(digit) = chars.peek().filter(|it| it.is_ascii_digit()) {
-                precision.push(*digit);
-                chars.next();
-            }
-            digits = precision.parse::<usize>().ok().map(|it| it.min(100));
-        }
-        let Some(verb) = chars.next() else {
-            return told("unexpected end of string");
-        };
-        if verb == '%' {
-            out.push('%');
-            continue;
-        }
-        let Some(arg) = args.next() else {
-            return told("index out of range");
-        };
-        let before = out.len();
-        if !written(&mut out, verb, digits, &arg) {
-            return told(format!(
-                "could not parse formatting clause: unrecognized formatting clause \"{verb}\""
-            ));
-        }
-        scope.spend((out.len() - before) / 10 + 1)?;
-    }
-    Ok(Val::owned(out))
-}
-
-fn written(out: &mut String, verb: char, digits: Option<usize>, arg: &Val<'_>) -> bool {
-    let done = match (verb, arg) {
-        ('s', _) => {
-            shown(out, arg);
-            return true;
-        }
-        ('d', Val::Int(value)) => write!(out, "{value}"),
-        ('d', Val::Uint(value)) => write!(out, "{value}"),
-        ('f', _) => match arg.float() {
-            Some(value) => write!(out, "{value:.*}", digits.unwrap_or(6)),
-            None => return false,
-        },
-        ('e', _) => match arg.float() {
-            Some(value) => write!(out, "{value:.*e}", digits.unwrap_or(6)),
-            None => return false,
-        },
-        ('b', Val::Int(value)) => write!(out, "{value:b}"),
-        ('b', Val::Bool(value)) => write!(out, "{}", u8::from(*value)),
-        ('x', Val::Int(value)) => write!(out, "{value:x}"),
-        ('X', Val::Int(value)) => write!(out, "{value:X}"),
-        ('o', Val::Int(value)) => write!(out, "{value:o}"),
-        ('x' | 'X', Val::Text(text)) => {
-            for byte in text.bytes() {
-                let _ = write!(out, "{byte:02x}");
-            }
-            return true;
-        }
-        _ => return false,
-    };
-    done.is_ok()
-}
-
-/// Inside of lists and maps texts are told apart from numbers.
-fn quoted(out: &mut String, value: &Val<'_>) {
-    match value {
-        Val::Text(text) => {
-            let _ = write!(out, "{text:?}");
-        }
-        other => shown(out, other),
-    }
-}
-
-fn shown(out: &mut String, value: &Val<'_>) {
-    let text = match value {
-        Val::Null => "null".to_owned(),
-        Val::Bool(value) => value.to_string(),
-        Val::Int(value) => value.to_string(),
-        Val::Uint(value) => value.to_string(),
-        Val::Double(value) => value.to_string(),
-        Val::Text(text) => text.to_string(),
-        Val::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-        Val::Duration(value) => duration_text(*value),
-        Val::Time(at) => at.to_string(),
-        Val::Type(name) => (*name).to_owned(),
-        Val::Library(it) => it.text().unwrap_or_default(),
-        Val::Optional(_) => "optional".to_owned(),
-        Val::List(_) | Val::JsonList(..) => {
-            out.push('[');
-            for (index, item) in value.items().unwrap_or_default().iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                quoted(out, item);
-            }
-            "]".to_owned()
-        }
-        Val::Map(_) | Val::JsonMap(..) => {
-            out.push('{');
-            for (index, (key, item)) in value.entries().unwrap_or_default().iter().enumerate() {
-                if index > 0 {
-                    out.push_str(", ");
-                }
-                quoted(out, key);
-                out.push(':');
-                quoted(out, item);
-            }
-            "}".to_owned()
-        }
-    };
-    out.push_str(&text);
 }
