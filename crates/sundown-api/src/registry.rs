@@ -161,6 +161,10 @@ impl Type {
     }
 }
 
+/// What clients of Endpoints are told, as upstream has it.
+const ENDPOINTS: &str =
+    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+
 /// A group and one of its versions.
 type GroupVersion = (Arc<str>, Arc<str>);
 

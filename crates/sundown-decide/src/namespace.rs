@@ -64,7 +64,7 @@ impl Controller for Namespaces {
             | Change::Updated { new: object, .. }
             | Change::Deleted(object)
             | Change::Forgotten(object) => touch(object, cache, touched),
-            Change::Read(_) | Change::Freshness(_) | Change::Catalog => {}
+            Change::Read(_) | Change::Freshness(_) | Change::Catalog | Change::Report(_) => {}
         }
     }
 

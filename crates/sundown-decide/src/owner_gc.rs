@@ -124,7 +124,11 @@ impl Controller for OwnerGc {
                 let owned = cache.iter().filter(|object| !object.owners().is_empty());
                 touched.extend(owned.map(|object| object.key().clone()));
             }
-            Change::Added(_) | Change::Updated { .. } | Change::Read(_) | Change::Freshness(_) => {}
+            Change::Added(_)
+            | Change::Updated { .. }
+            | Change::Read(_)
+            | Change::Freshness(_)
+            | Change::Report(_) => {}
         }
     }
 

@@ -49,7 +49,11 @@ impl Controller for Ttl {
                     touched.insert(job.key().clone());
                 }
             }
-            Change::Forgotten(_) | Change::Read(_) | Change::Freshness(_) | Change::Catalog => {}
+            Change::Forgotten(_)
+            | Change::Read(_)
+            | Change::Freshness(_)
+            | Change::Catalog
+            | Change::Report(_) => {}
         }
     }
 

@@ -56,7 +56,7 @@ impl Purpose {
             Effect::Discover { .. } => Some(Self::Discover),
             Effect::List { .. } => Some(Self::List),
             Effect::Watch { .. } => Some(Self::Watch),
-            Effect::Unwatch { .. } => None,
+            Effect::Unwatch { .. } | Effect::Ask { .. } | Effect::Do { .. } => None,
             Effect::Get { .. } => Some(Self::Get),
             Effect::Barrier { .. } => Some(Self::Barrier),
             Effect::Write { write, .. } => Some(match write {

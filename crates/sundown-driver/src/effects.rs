@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use futures::StreamExt;
 use sundown_engine::{Effect, EffectId, Input, wire};
 use sundown_model::ResourceType;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinError, JoinSet};
 
-use crate::Barrier;
 use crate::counters::Purpose;
 use crate::handle::Message;
 use crate::requests::Requests;
 use crate::watch;
+use crate::{Barrier, Beyond};
 
 /// The way back to the engine.
 #[derive(Debug, Clone)]
@@ -34,19 +35,29 @@ impl Outbox {
 pub(crate) struct Effects {
     requests: Requests,
     barrier: Arc<dyn Barrier>,
+    beyond: Arc<dyn Beyond>,
     outbox: Outbox,
     running: JoinSet<EffectId>,
     watches: BTreeMap<EffectId, AbortHandle>,
+    /// Ended with this.
+    listener: Option<JoinSet<()>>,
 }
 
 impl Effects {
-    pub(crate) fn new(requests: Requests, barrier: Arc<dyn Barrier>, outbox: Outbox) -> Self {
+    pub(crate) fn new(
+        requests: Requests,
+        barrier: Arc<dyn Barrier>,
+        beyond: Arc<dyn Beyond>,
+        outbox: Outbox,
+    ) -> Self {
         Self {
             requests,
             barrier,
+            beyond,
             outbox,
             running: JoinSet::new(),
             watches: BTreeMap::new(),
+            listener: None,
         }
     }
 
@@ -80,6 +91,22 @@ impl Effects {
                     id
                 });
             }
+            Effect::Ask { question, .. } => {
+                let beyond = Arc::clone(&self.beyond);
+                self.running.spawn(async move {
+                    let reply = beyond.ask(question).await;
+                    outbox.put(Input::Answered { id, reply }).await;
+                    id
+                });
+            }
+            Effect::Do { deed, .. } => {
+                let beyond = Arc::clone(&self.beyond);
+                self.running.spawn(async move {
+                    let outcome = beyond.carry_out(deed).await;
+                    outbox.put(Input::Done { id, outcome }).await;
+                    id
+                });
+            }
             Effect::List { .. } | Effect::Get { .. } | Effect::Write { .. } => {
                 self.running.spawn(async move {
                     outbox.put(request(&effect, &requests).await).await;
@@ -87,6 +114,17 @@ impl Effects {
                 });
             }
         }
+    }
+
+    /// Begins to listen to what the node says by itself.
+    pub(crate) fn listen(&mut self) {
+        let (mut reports, outbox) = (self.beyond.reports(), self.outbox.clone());
+        let listener = self.listener.insert(JoinSet::new());
+        listener.spawn(async move {
+            while let Some(report) = reports.next().await {
+                outbox.put(Input::Reported(report)).await;
+            }
+        });
     }
 
     /// Waits for the end of a task.

@@ -4,6 +4,7 @@
 //! read-index barrier are ports, so that an embedded server can bring its own.
 
 mod barrier;
+mod beyond;
 mod clock;
 mod connect;
 pub mod controllers;
@@ -16,6 +17,7 @@ mod requests;
 mod watch;
 
 pub use barrier::{Barrier, ListBarrier};
+pub use beyond::Beyond;
 pub use clock::{Clock, SystemClock};
 pub use connect::{ConnectError, Connection, connect};
 pub use counters::Counts;

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Catalog, Form, Namespace, Object, ObjectKey, Outcome, Position, Resource, ResourceType, Rv,
-    Write,
+    Catalog, Deed, DeedOutcome, Form, Namespace, Object, ObjectKey, Outcome, Position, Question,
+    Reply, Resource, ResourceType, Rv, Write, node,
 };
 
 /// Names one effect, so that its answer can be told from others.
@@ -63,6 +63,14 @@ pub enum Effect {
         by: String,
         write: Write,
     },
+    /// Ask beyond the API server.
+    Ask { id: EffectId, question: Question },
+    /// Do something beyond the API server.
+    Do {
+        id: EffectId,
+        by: String,
+        deed: Deed,
+    },
 }
 
 impl Effect {
@@ -75,7 +83,9 @@ impl Effect {
             | Self::Unwatch { id }
             | Self::Get { id, .. }
             | Self::Barrier { id, .. }
-            | Self::Write { id, .. } => *id,
+            | Self::Write { id, .. }
+            | Self::Ask { id, .. }
+            | Self::Do { id, .. } => *id,
         }
     }
 }
@@ -110,6 +120,17 @@ pub enum Input {
         id: EffectId,
         outcome: Outcome,
     },
+    Answered {
+        id: EffectId,
+        reply: Reply,
+    },
+    /// A deed ended.
+    Done {
+        id: EffectId,
+        outcome: DeedOutcome,
+    },
+    /// The node said something by itself.
+    Reported(node::Report),
 }
 
 /// One page of a list.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Action, Cache, Change, Controller, Facts, Interest, Need, Note, ObjectKey, Step, Uid, Write,
+    Action, Cache, Change, Controller, Facts, Interest, Need, Note, ObjectKey, Question, Step,
+    Subject, Uid, Write,
 };
 
 use crate::barrier::Barriers;
@@ -71,6 +72,11 @@ pub(crate) enum Flight {
         asked: Option<Step>,
     },
     Write(Write),
+    Ask {
+        question: Question,
+        asked: Option<Step>,
+    },
+    Do(Subject),
 }
 
 impl Engine {
@@ -181,6 +187,18 @@ impl Engine {
             }
             Input::Got { id, result } => self.got(id, result, now),
             Input::Wrote { id, outcome } => self.wrote(id, outcome, now),
+            Input::Answered { id, reply } => {
+                self.answered(id, reply, now);
+                Vec::new()
+            }
+            Input::Done { id, outcome } => {
+                self.done(id, outcome, now);
+                Vec::new()
+            }
+            Input::Reported(report) => {
+                self.state.facts.set_report(report.clone());
+                vec![Change::Report(report)]
+            }
         };
         self.spread(changes, now);
     }
@@ -307,7 +325,9 @@ impl Engine {
     }
 
     fn note_departure(&mut self, effect: &Effect) {
-        if let Some(Flight::Get { asked, .. }) = self.state.flights.get_mut(&effect.id()) {
+        if let Some(Flight::Get { asked, .. } | Flight::Ask { asked, .. }) =
+            self.state.flights.get_mut(&effect.id())
+        {
             *asked = Some(self.state.step);
         }
     }
@@ -364,6 +384,8 @@ impl Engine {
                 self.state.barriers.want(id, resources, self.state.step);
                 Some(id)
             }
+            Need::Ray(query) => Some(self.question(Question::Ray(query))),
+            Need::Node(query) => Some(self.question(Question::Node(query))),
         }
     }
 
@@ -397,22 +419,32 @@ impl Engine {
 
     /// Sends one action through the exit; true when it is held back.
     fn act(&mut self, index: usize, action: Action, now: Timestamp) -> bool {
+        let brake = &self.state.brake;
         match action {
-            Action::Tell(note) if self.state.brake.holds(&note.about) => true,
+            Action::Tell(note) if brake.holds(&note.about) => true,
             Action::Tell(note) => {
                 self.tell(index, &note, now);
                 false
             }
-            Action::Api(write) => {
-                match exit::check(&write, self.slots[index].grants(), &self.state.brake) {
-                    Pass::Free => self.send(index, write).is_none(),
-                    Pass::Braked => true,
-                    Pass::NotGranted => {
-                        self.state.not_granted += 1;
-                        true
-                    }
+            Action::Do(deed) => match exit::check_deed(&deed, self.slots[index].ports(), brake) {
+                Pass::Free => {
+                    self.carry_out(index, deed);
+                    false
                 }
-            }
+                Pass::Braked => true,
+                Pass::NotGranted => {
+                    self.state.not_granted += 1;
+                    true
+                }
+            },
+            Action::Api(write) => match exit::check(&write, self.slots[index].grants(), brake) {
+                Pass::Free => self.send(index, write).is_none(),
+                Pass::Braked => true,
+                Pass::NotGranted => {
+                    self.state.not_granted += 1;
+                    true
+                }
+            },
         }
     }
 
@@ -458,7 +490,7 @@ impl Engine {
         }
     }
 
-    fn new_id(&mut self) -> EffectId {
+    pub(crate) fn new_id(&mut self) -> EffectId {
         self.state.last_id += 1;
         EffectId(self.state.last_id)
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
-use sundown_model::{Draft, Grant, Note, ObjectKey, Permit, Resource, Write};
+use sundown_model::{Deed, Draft, Grant, Note, ObjectKey, Permit, Port, Resource, Write};
 
 use crate::effect::Brake;
 
@@ -27,6 +27,18 @@ pub(crate) fn check(write: &Write, grants: &[Grant], brake: &Brake) -> Pass {
         return Pass::NotGranted;
     }
     if brake.holds(key) {
+        Pass::Braked
+    } else {
+        Pass::Free
+    }
+}
+
+/// The same for what is done beyond the API server.
+pub(crate) fn check_deed(deed: &Deed, ports: &[Port], brake: &Brake) -> Pass {
+    if !ports.contains(&deed.what.port()) {
+        return Pass::NotGranted;
+    }
+    if brake.holds(&deed.about) {
         Pass::Braked
     } else {
         Pass::Free

@@ -13,6 +13,7 @@ mod engine;
 mod exit;
 mod explain;
 pub mod flight;
+mod ports;
 mod queue;
 mod replies;
 mod slot;
@@ -21,4 +22,4 @@ pub mod wire;
 
 pub use effect::{Brake, Effect, EffectId, Failure, Input, Page, WatchEvent};
 pub use engine::{Config, Engine};
-pub use explain::Explanation;
+pub use explain::{Explanation, deed_in_words, question_in_words};

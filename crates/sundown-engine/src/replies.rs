@@ -183,7 +183,7 @@ impl Engine {
             .collect()
     }
 
-    fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp) {
+    pub(crate) fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp) {
         self.slots
             .iter_mut()
             .for_each(|slot| slot.resolve(id, how, now));

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
+    Port,
 };
 
 use crate::effect::EffectId;
@@ -35,6 +36,7 @@ pub(crate) trait Runs: Debug + Send {
     fn name(&self) -> &'static str;
     fn interests(&self) -> &'static [Interest];
     fn grants(&self) -> &'static [Grant];
+    fn ports(&self) -> &'static [Port];
     fn observe(&mut self, change: &Change, cache: &Cache);
     /// Decides the next ready key, which stays current until `settle`.
     fn decide_next(&mut self, sight: Sight<'_>) -> Option<Proposal>;
@@ -97,6 +99,10 @@ impl<C: Controller> Runs for Slot<C> {
 
     fn grants(&self) -> &'static [Grant] {
         C::GRANTS
+    }
+
+    fn ports(&self) -> &'static [Port] {
+        C::PORTS
     }
 
     fn observe(&mut self, change: &Change, cache: &Cache) {

@@ -51,7 +51,11 @@ const PARTIAL_LIST: &str =
 /// and the closing of a watch.
 pub fn call(effect: &Effect) -> Option<Call> {
     match effect {
-        Effect::Discover { .. } | Effect::Unwatch { .. } | Effect::Barrier { .. } => None,
+        Effect::Discover { .. }
+        | Effect::Unwatch { .. }
+        | Effect::Barrier { .. }
+        | Effect::Ask { .. }
+        | Effect::Do { .. } => None,
         Effect::List { ty, form, next, .. } => Some(list(ty, form, next.as_deref())),
         Effect::Watch { ty, form, from, .. } => {
             let mut call = read(collection(ty, None), form, PARTIAL);

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Cache, Decision, Explain, Facts, KnownKind, Object, ObjectKey, Part, Resource, ResourceType,
-    Verb,
+    Cache, Decision, Explain, Facts, KnownKind, Object, ObjectKey, Part, Port, Resource,
+    ResourceType, Verb, node,
 };
 
 /// A controller: small incremental state, and one pure decision per key.
@@ -28,6 +28,8 @@ pub trait Controller: Clone + Debug + Send + 'static {
     const INTERESTS: &'static [Interest];
     /// What may leave. Enforced at the engine's exit; RBAC is printed from it.
     const GRANTS: &'static [Grant];
+    /// Where deeds may be done beyond the API server. Enforced at the engine's exit.
+    const PORTS: &'static [Port] = &[];
 
     /// Follows one change of the cache and names the keys that it touches.
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Self::Key>);
@@ -71,6 +73,8 @@ pub enum Change {
     Freshness(Resource),
     /// What is served changed.
     Catalog,
+    /// The node said something by itself; the facts have it already.
+    Report(node::Report),
 }
 
 /// What a controller wants to see.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ObjectKey, Resource, Seen, Uid};
+use crate::{Deed, ObjectKey, Resource, Seen, Uid, node, ray};
 
 /// How many actions one decision may carry; the rest is for the decision after it.
 pub const ACTIONS_MAX: usize = 64;
@@ -79,6 +79,10 @@ pub enum Need {
     Live(ObjectKey),
     /// Our caches of these resources shall show everything that was committed before now.
     Barrier(Vec<Resource>),
+    /// An answer of a Ray cluster, asked after now.
+    Ray(ray::Query),
+    /// An answer of the node, asked after now.
+    Node(node::Query),
 }
 
 /// One thing to do.
@@ -88,6 +92,8 @@ pub enum Action {
     Api(Write),
     /// A word to people: a Kubernetes Event and a log line.
     Tell(Note),
+    /// Something beyond the API server.
+    Do(Deed),
 }
 
 /// A write to the API server. Nothing that exists can be touched without having been seen.

@@ -1,24 +1,36 @@
 //! What was answered to a need, with the moment of asking. A fact is an observation with an age;
 //! whether it is young enough is for the decision to say.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::{Object, ObjectKey, Resource, Step};
+use crate::port::{DeedFact, Question, ReplyFact, Subject};
+use crate::recent::Recent;
+use crate::{Object, ObjectKey, Resource, Step, Uid, node};
 
-/// How many live reads are remembered. A forgotten one is asked again.
-const LIVE_MAX: usize = 4_096;
+/// How many answers of one sort are remembered. A forgotten one is asked again.
+const REMEMBERED_MAX: usize = 4_096;
 
 /// The answers to all needs so far.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Facts {
-    #[serde(with = "pairs")]
-    live: BTreeMap<ObjectKey, LiveFact>,
-    live_order: VecDeque<ObjectKey>,
+    live: Recent<ObjectKey, LiveFact, REMEMBERED_MAX>,
     fresh: BTreeMap<Resource, Step>,
+    replies: Recent<Question, ReplyFact, REMEMBERED_MAX>,
+    deeds: Recent<Subject, DeedFact, REMEMBERED_MAX>,
+    node: NodeFacts,
+}
+
+/// What the node has reported.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+struct NodeFacts {
+    /// Whether all of its pods were reported: from then on absence is a fact.
+    is_complete: bool,
+    pods: BTreeMap<Uid, node::Pod>,
+    images: BTreeMap<Arc<str>, node::Image>,
 }
 
 /// What a consistent read of one key showed.
@@ -48,17 +60,70 @@ impl Facts {
         self.fresh_since(resource).is_some_and(|since| since > step)
     }
 
+    /// The last answer to a question beyond the API server.
+    pub fn reply(&self, question: &Question) -> Option<&ReplyFact> {
+        self.replies.get(question)
+    }
+
+    /// What became of the last deed on a subject.
+    pub fn deed(&self, subject: &Subject) -> Option<&DeedFact> {
+        self.deeds.get(subject)
+    }
+
+    /// A pod on the node, as it was last reported.
+    pub fn pod(&self, uid: &Uid) -> Option<&node::Pod> {
+        self.node.pods.get(uid)
+    }
+
+    /// All pods on the node.
+    pub fn pods(&self) -> impl Iterator<Item = &node::Pod> {
+        self.node.pods.values()
+    }
+
+    /// How an image stands, as it was last reported.
+    pub fn image(&self, image: &str) -> Option<&node::Image> {
+        self.node.images.get(image)
+    }
+
+    /// Whether a pod that is not known is not on the node.
+    pub fn knows_all_pods(&self) -> bool {
+        self.node.is_complete
+    }
+
     /// Records a live read.
     pub fn set_live(&mut self, key: ObjectKey, fact: LiveFact) {
-        if self.live.insert(key.clone(), fact).is_none() {
-            self.live_order.push_back(key);
-        }
-        if self.live_order.len() > LIVE_MAX {
-            let oldest = self
-                .live_order
-                .pop_front()
-                .expect("the queue is longer than its bound");
-            self.live.remove(&oldest);
+        self.live.set(key, fact);
+    }
+
+    /// Records an answer.
+    pub fn set_reply(&mut self, question: Question, fact: ReplyFact) {
+        self.replies.set(question, fact);
+    }
+
+    /// Records what became of a deed.
+    pub fn set_deed(&mut self, subject: Subject, fact: DeedFact) {
+        self.deeds.set(subject, fact);
+    }
+
+    /// Records what the node says.
+    pub fn set_report(&mut self, report: node::Report) {
+        let node = &mut self.node;
+        match report {
+            node::Report::All(pods) => {
+                let pods = pods.into_iter().map(|pod| (pod.pod.clone(), pod));
+                node.pods = pods.collect();
+                node.is_complete = true;
+            }
+            node::Report::Pod(pod) => {
+                node.pods.insert(pod.pod.clone(), pod);
+            }
+            node::Report::Removed { pod } => {
+                node.pods.remove(&pod);
+            }
+            node::Report::Image { image, is } => {
+                node.images.insert(image, is);
+            }
+            node::Report::Away { .. } => node.is_complete = false,
         }
     }
 
@@ -66,23 +131,5 @@ impl Facts {
     pub fn set_fresh(&mut self, resource: Resource, step: Step) {
         let since = self.fresh.entry(resource).or_default();
         *since = step.max(*since);
-    }
-}
-
-/// JSON has only text keys, so the map travels as a list of pairs.
-mod pairs {
-    use super::{BTreeMap, Deserialize, LiveFact, ObjectKey, Serialize};
-
-    pub(super) fn serialize<S: serde::Serializer>(
-        map: &BTreeMap<ObjectKey, LiveFact>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
-        map.iter().collect::<Vec<_>>().serialize(serializer)
-    }
-
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<ObjectKey, LiveFact>, D::Error> {
-        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
     }
 }

@@ -11,8 +11,12 @@ mod decision;
 mod explain;
 mod facts;
 mod name;
+pub mod node;
 mod object;
 mod outcome;
+mod port;
+pub mod ray;
+mod recent;
 mod revision;
 
 pub use cache::{Cache, Put, Table};
@@ -26,4 +30,7 @@ pub use facts::{Facts, LiveFact};
 pub use name::{KnownKind, Namespace, ObjectKey, Resource, Uid};
 pub use object::{Deletion, Malformed, Object, OwnerRef};
 pub use outcome::{Answer, Outcome, Refusal, RefusalReason};
+pub use port::{
+    Deed, DeedFact, DeedOutcome, DeedRefusal, Port, Question, Reply, ReplyFact, Subject, What,
+};
 pub use revision::{Position, Rv, Seen, Step};

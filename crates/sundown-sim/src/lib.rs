@@ -4,6 +4,7 @@
 //! Nothing here decides or serves: it only schedules, breaks things and judges.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod beyond;
 mod checks;
 mod explore;
 mod fault;

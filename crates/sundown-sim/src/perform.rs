@@ -5,9 +5,12 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 use sundown_api::{Method, Request};
-use sundown_engine::{Effect, EffectId, Failure, Input, WatchEvent, wire};
+use sundown_engine::{
+    Effect, EffectId, Failure, Input, WatchEvent, deed_in_words, question_in_words, wire,
+};
 use sundown_model::{ObjectKey, Write};
 
+use crate::beyond;
 use crate::checks::{Violation, WatchCheck};
 use crate::fault::Variant;
 use crate::ledger::{Actor, Version};
@@ -81,6 +84,14 @@ impl World {
             Effect::List { .. } | Effect::Get { .. } | Effect::Write { .. } => {
                 self.request(effect, fault)
             }
+            Effect::Ask { id, question } => Some(Input::Answered {
+                id: *id,
+                reply: beyond::nobody_answers(question),
+            }),
+            Effect::Do { id, .. } => Some(Input::Done {
+                id: *id,
+                outcome: beyond::nobody_does(),
+            }),
         }
     }
 
@@ -133,7 +144,9 @@ impl World {
             | Effect::Watch { .. }
             | Effect::Unwatch { .. }
             | Effect::Get { .. }
-            | Effect::Barrier { .. } => "reader".to_owned(),
+            | Effect::Barrier { .. }
+            | Effect::Ask { .. }
+            | Effect::Do { .. } => "reader".to_owned(),
         };
         if let Some(mutation) = self.mutation {
             mutation.on_call(&by, &mut call);
@@ -216,7 +229,9 @@ impl World {
             | Effect::List { .. }
             | Effect::Watch { .. }
             | Effect::Unwatch { .. }
-            | Effect::Barrier { .. } => {}
+            | Effect::Barrier { .. }
+            | Effect::Ask { .. }
+            | Effect::Do { .. } => {}
         }
     }
 
@@ -312,7 +327,9 @@ fn target(effect: &Effect) -> Option<&ObjectKey> {
         | Effect::List { .. }
         | Effect::Watch { .. }
         | Effect::Unwatch { .. }
-        | Effect::Barrier { .. } => None,
+        | Effect::Barrier { .. }
+        | Effect::Ask { .. }
+        | Effect::Do { .. } => None,
     }
 }
 
@@ -355,6 +372,8 @@ pub(crate) fn short(effect: &Effect) -> String {
         Effect::Unwatch { .. } => "unwatch".to_owned(),
         Effect::Get { key, .. } => format!("get {key}"),
         Effect::Barrier { types, .. } => format!("barrier over {} kinds", types.len()),
+        Effect::Ask { question, .. } => question_in_words(question),
+        Effect::Do { by, deed, .. } => format!("{by}: {}", deed_in_words(deed)),
         Effect::Write { by, write, .. } => match write {
             Write::Create(draft) => format!("{by}: create {}", draft.key),
             Write::Patch { at, part, .. } => format!("{by}: patch {at:?} {part:?}"),

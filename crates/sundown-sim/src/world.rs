@@ -191,7 +191,9 @@ impl World {
                 | Effect::List { .. }
                 | Effect::Get { .. }
                 | Effect::Barrier { .. }
-                | Effect::Write { .. } => asked.push(format!("{effect:?}")),
+                | Effect::Write { .. }
+                | Effect::Ask { .. }
+                | Effect::Do { .. } => asked.push(format!("{effect:?}")),
             });
         }
         if let Some(first) = asked.first() {

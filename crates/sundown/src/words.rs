@@ -1,7 +1,7 @@
 //! What the engine sees and does, in words.
 
-use sundown_engine::{Effect, Input, WatchEvent};
-use sundown_model::{Blocker, Outcome, Part, Propagation, Write};
+use sundown_engine::{Effect, Input, WatchEvent, deed_in_words, question_in_words};
+use sundown_model::{Blocker, DeedOutcome, Outcome, Part, Propagation, Reply, Write, node};
 
 /// What keeps an object from going.
 pub(crate) fn blocker(blocker: &Blocker) -> String {
@@ -52,6 +52,29 @@ pub(crate) fn input(input: &Input) -> String {
             }
             Outcome::Unknown => format!("{id:?} sent, fate not known"),
         },
+        Input::Answered { id, reply } => match reply {
+            Reply::Ray(Ok(_)) | Reply::Node(Ok(_)) => format!("{id:?} answered"),
+            Reply::Ray(Err(failure)) => format!("{id:?} no answer: {}", failure.message),
+            Reply::Node(Err(message)) => format!("{id:?} no answer: {message}"),
+        },
+        Input::Done { id, outcome } => match outcome {
+            DeedOutcome::Done => format!("{id:?} done"),
+            DeedOutcome::Refused(refusal) => {
+                format!("{id:?} refused, {}: {}", refusal.reason, refusal.message)
+            }
+            DeedOutcome::Unknown => format!("{id:?} sent, fate not known"),
+        },
+        Input::Reported(report) => reported(report),
+    }
+}
+
+fn reported(report: &node::Report) -> String {
+    match report {
+        node::Report::All(pods) => format!("the node has {} pods", pods.len()),
+        node::Report::Pod(pod) => format!("the node tells of pod {}", pod.pod),
+        node::Report::Removed { pod } => format!("the node has removed pod {pod}"),
+        node::Report::Image { image, .. } => format!("the node tells of image {image}"),
+        node::Report::Away { message } => format!("the node is away: {message}"),
     }
 }
 
@@ -79,6 +102,8 @@ pub(crate) fn effect(effect: &Effect) -> String {
             format!("{id:?} ask how far {} resources are", types.len())
         }
         Effect::Write { by, write, .. } => format!("{id:?} {by}: {}", change(write)),
+        Effect::Ask { question, .. } => format!("{id:?} {}", question_in_words(question)),
+        Effect::Do { by, deed, .. } => format!("{id:?} {by}: {}", deed_in_words(deed)),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use sundown_model::Resource;
 
-use super::{DefaultPolicy, Rules, Type};
+use super::{DefaultPolicy, ENDPOINTS, Rules, Type};
 use crate::builtin::EVENT_NAMES;
 use crate::scale::ScalePaths;
 use crate::view::View;
@@ -462,10 +462,6 @@ pub(crate) fn part_type(group: &'static str, kind: &'static str) -> Type {
 pub(crate) fn crd_resource() -> Resource {
     Resource::new("apiextensions.k8s.io", "customresourcedefinitions")
 }
-
-/// What clients of Endpoints are told, as upstream has it.
-const ENDPOINTS: &str =
-    "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
 
 impl Row {
     fn to_type(&self) -> Type {

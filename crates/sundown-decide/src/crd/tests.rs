@@ -61,7 +61,9 @@ fn patched(action: &Action, expect: Part) -> Value {
             assert_eq!(*part, expect);
             patch.clone()
         }
-        other @ (Action::Api(_) | Action::Tell(_)) => panic!("expected a patch, got {other:?}"),
+        other @ (Action::Api(_) | Action::Tell(_) | Action::Do(_)) => {
+            panic!("expected a patch, got {other:?}")
+        }
     }
 }
 

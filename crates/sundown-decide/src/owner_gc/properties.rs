@@ -18,7 +18,7 @@ const CASES: u64 = 400;
 fn writes(actions: &[Action]) -> Vec<&Write> {
     let writes = actions.iter().filter_map(|action| match action {
         Action::Api(write) => Some(write),
-        Action::Tell(_) => None,
+        Action::Tell(_) | Action::Do(_) => None,
     });
     writes.collect()
 }
@@ -146,6 +146,7 @@ fn each_need_is_about_something_that_is_served() {
                 let resources = match need {
                     Need::Live(key) => vec![key.resource],
                     Need::Barrier(resources) => resources,
+                    Need::Ray(_) | Need::Node(_) => panic!("the collector asks the server alone"),
                 };
                 assert!(!resources.is_empty());
                 assert!(resources.iter().all(|it| catalog().get(it).is_some()));

@@ -145,7 +145,7 @@ fn the_same_uid_at_another_place_is_no_owner() {
     let decision = scene.decide(&child().key(), 0);
     let told = decision.actions.iter().find_map(|action| match action {
         Action::Tell(note) => Some(note.message.clone()),
-        Action::Api(_) => None,
+        Action::Api(_) | Action::Do(_) => None,
     });
     let expect = "ownerRef [v1/ConfigMap, namespace: here, name: owner, uid: uid-owner] \
                   does not exist in namespace \"here\"";

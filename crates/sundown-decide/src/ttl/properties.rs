@@ -45,7 +45,7 @@ fn some_condition(rng: &mut Rng) -> Value {
 fn writes(actions: &[Action]) -> Vec<&Write> {
     let writes = actions.iter().filter_map(|action| match action {
         Action::Api(write) => Some(write),
-        Action::Tell(_) => None,
+        Action::Tell(_) | Action::Do(_) => None,
     });
     writes.collect()
 }

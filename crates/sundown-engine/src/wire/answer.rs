@@ -72,7 +72,11 @@ pub fn answered(effect: &Effect, reply: Reply) -> Option<Input> {
                 event: WatchEvent::Closed { expired },
             })
         }
-        Effect::Discover { .. } | Effect::Unwatch { .. } | Effect::Barrier { .. } => None,
+        Effect::Discover { .. }
+        | Effect::Unwatch { .. }
+        | Effect::Barrier { .. }
+        | Effect::Ask { .. }
+        | Effect::Do { .. } => None,
     }
 }
 

@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 use sundown_engine::flight::{FORMAT, Record, Replayed, replay};
 use sundown_engine::{Config, Effect, Engine, Input, WatchEvent};
-use sundown_model::{Answer, Outcome, RefusalReason};
+use sundown_model::{Answer, DeedOutcome, Outcome, RefusalReason, Reply};
 
 use crate::rig::{A, LISTED, Rig, at, failure, only, position, refused, toy};
 use crate::toy::{BOX, TOY, Toys};
@@ -48,6 +48,18 @@ fn answer(rig: &mut Rig, effect: &Effect, count: usize) {
             },
         ),
         Effect::Watch { .. } => {}
+        Effect::Ask { .. } => rig.take(Input::Answered {
+            id,
+            reply: Reply::Node(Err("no answer".to_owned())),
+        }),
+        Effect::Do { .. } => rig.take(Input::Done {
+            id,
+            outcome: if count.is_multiple_of(2) {
+                DeedOutcome::Unknown
+            } else {
+                DeedOutcome::Done
+            },
+        }),
         Effect::Discover { .. } | Effect::List { .. } | Effect::Unwatch { .. } => {
             unreachable!("the streams have settled: {effect:?}")
         }

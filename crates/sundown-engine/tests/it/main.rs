@@ -10,6 +10,7 @@ mod exit;
 mod flight;
 mod leadership;
 mod list_watch;
+mod ports;
 mod redaction;
 mod relist;
 mod rest;

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Cache, Change, Controller, Decision, Draft, Explain, Facts, Grant, Interest, KnownKind,
-    Need, Note, Object, ObjectKey, Part, Patch, Permit, Propagation, Resource, Scope, Uid, Write,
+    Action, Cache, Change, Controller, Decision, Deed, DeedOutcome, Draft, Explain, Facts, Grant,
+    Interest, KnownKind, Need, Note, Object, ObjectKey, Part, Patch, Permit, Port, Propagation,
+    Question, Resource, Scope, Uid, What, Write, node, ray,
 };
 
 pub(crate) const TOY: KnownKind = KnownKind {
@@ -31,8 +32,8 @@ pub(crate) const GADGET: KnownKind = KnownKind {
     plural: "gadgets",
 };
 
-/// Obeys the spec of each toy: `asks`, `waits`, `wakes`, `again`, `tells`, `creates`, `patches` and
-/// `doomed`.
+/// Obeys the spec of each toy: `asks`, `waits`, `looks`, `wakes`, `again`, `tells`, `creates`, `patches`,
+/// `pulls`, `stops` and `doomed`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Toys {
     /// Followed change by change, for the audit.
@@ -91,6 +92,8 @@ impl Controller for Toys {
         permits: &[Permit::Delete, Permit::Patch(Part::Main)],
     }];
 
+    const PORTS: &'static [Port] = &[Port::Node];
+
     fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         let object = match change {
             Change::Added(object) | Change::Updated { new: object, .. } => {
@@ -101,7 +104,12 @@ impl Controller for Toys {
                 self.known.remove(object.uid());
                 object
             }
-            Change::Read(_) | Change::Freshness(_) | Change::Catalog => return,
+            Change::Report(node::Report::Image { image, .. }) => {
+                let key = ObjectKey::namespaced(&TOY.resource(), "here", image);
+                touched.insert(key);
+                return;
+            }
+            Change::Read(_) | Change::Freshness(_) | Change::Catalog | Change::Report(_) => return,
         };
         if object.key().resource.is(&TOY) {
             touched.insert(object.key().clone());
@@ -127,13 +135,16 @@ impl Controller for Toys {
         if let Some(need) = missing_freshness(toy, cache, facts) {
             return Decision::need(vec![need], Reason::Waits);
         }
+        if let Some(need) = missing_image(toy, cache, facts) {
+            return Decision::need(vec![need], Reason::Asks);
+        }
         if let Some(at) = instant(toy, "/spec/wakes").filter(|at| now < *at) {
             return Decision::wake_at(at, Reason::Early);
         }
         let again_at = instant(toy, "/spec/again").filter(|at| now < *at);
         Decision {
             wake_at: again_at,
-            ..Decision::act_all(actions(toy), Reason::Obeys)
+            ..Decision::act_all(actions(toy, facts), Reason::Obeys)
         }
     }
 
@@ -171,12 +182,50 @@ fn missing_freshness(toy: &Object, cache: &Cache, facts: &Facts) -> Option<Need>
     (!stale.is_empty()).then_some(Need::Barrier(stale))
 }
 
+/// `looks: image`: the node has to be asked about an image after the toy was seen.
+fn missing_image(toy: &Object, cache: &Cache, facts: &Facts) -> Option<Need> {
+    let image = toy.field("/spec/looks")?.as_str()?.into();
+    let query = node::Query::Image { image };
+    let since = cache.seen_step(toy.key())?;
+    let reply = facts.reply(&Question::Node(query.clone()));
+    let is_answered = reply.is_some_and(|fact| fact.asked > since);
+    (!is_answered).then_some(Need::Node(query))
+}
+
+/// `pulls: image`: the node shall have it. `stops: job`: a toy may not speak to Ray.
+fn deeds(toy: &Object, facts: &Facts) -> impl Iterator<Item = Action> {
+    let text = |pointer| toy.field(pointer).and_then(Value::as_str);
+    let pull = text("/spec/pulls").map(|image| {
+        What::Node(node::Call::Pull {
+            image: image.into(),
+        })
+    });
+    let stop = text("/spec/stops").map(|job| {
+        let at = ray::Dashboard("ray:8265".into());
+        let submission_id = job.into();
+        What::Ray(ray::Call::Stop { at, submission_id })
+    });
+    let open = |what: &What| {
+        let fact = facts.deed(&what.subject());
+        fact.is_none_or(|fact| fact.outcome != DeedOutcome::Done)
+    };
+    let about = toy.key().clone();
+    let deeds = pull.into_iter().chain(stop).filter(open);
+    deeds
+        .map(move |what| {
+            let about = about.clone();
+            Action::Do(Deed { about, what })
+        })
+        .collect::<Vec<_>>()
+        .into_iter()
+}
+
 fn instant(toy: &Object, pointer: &str) -> Option<Timestamp> {
     toy.field(pointer)?.as_str()?.parse().ok()
 }
 
-fn actions(toy: &Object) -> Vec<Action> {
-    let mut actions = Vec::new();
+fn actions(toy: &Object, facts: &Facts) -> Vec<Action> {
+    let mut actions: Vec<Action> = deeds(toy, facts).collect();
     if let Some(message) = toy.field("/spec/tells").and_then(Value::as_str) {
         actions.push(Action::Tell(Note {
             about: toy.key().clone(),

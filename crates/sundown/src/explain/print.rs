@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::io;
 
 use serde_json::json;
-use sundown_engine::Explanation;
-use sundown_model::{Need, ObjectKey};
+use sundown_engine::{Explanation, question_in_words};
+use sundown_model::{Need, ObjectKey, Question};
 
 use super::gone::Trace;
 use super::look::{Explained, Told};
@@ -73,6 +73,8 @@ fn details(explanation: &Explanation) -> Vec<(&'static str, String)> {
         let said = match need {
             Need::Live(key) => format!("read {key}"),
             Need::Barrier(resources) => format!("catch up with {} types", resources.len()),
+            Need::Ray(query) => question_in_words(&Question::Ray(query.clone())),
+            Need::Node(query) => question_in_words(&Question::Node(query.clone())),
         };
         details.push(("asks first", said));
     }

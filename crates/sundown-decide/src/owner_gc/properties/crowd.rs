@@ -148,6 +148,7 @@ impl Crowd {
                     scene = match need {
                         Need::Live(key) => scene.reading(&key, self.get(&key)),
                         Need::Barrier(_) => scene.caught_up(),
+                        Need::Ray(_) | Need::Node(_) => panic!("the collector asks the server"),
                     };
                 }
                 for action in decision.actions {

@@ -1,0 +1,76 @@
+//! Questions and deeds beyond the API server: asked once for all who want to know, and remembered as
+//! facts. What nobody answered, and what was refused, is a fact as well.
+
+use jiff::Timestamp;
+use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact};
+
+use crate::effect::{Effect, EffectId};
+use crate::engine::{Engine, Flight};
+use crate::queue::Resolved;
+
+impl Engine {
+    /// Asks, or joins those who have asked already.
+    pub(crate) fn question(&mut self, question: Question) -> EffectId {
+        let is_same = |flight: &Flight| matches!(flight, Flight::Ask { question: other, .. } if *other == question);
+        let mut flights = self.state.flights.iter();
+        if let Some((id, _)) = flights.find(|(_, flight)| is_same(flight)) {
+            return *id;
+        }
+        let id = self.new_id();
+        let asked = None;
+        let flight = Flight::Ask {
+            question: question.clone(),
+            asked,
+        };
+        self.state.flights.insert(id, flight);
+        self.state.outbox.push_back(Effect::Ask { id, question });
+        id
+    }
+
+    /// Sends a deed that has passed the exit.
+    pub(crate) fn carry_out(&mut self, index: usize, deed: Deed) {
+        let id = self.new_id();
+        let by = self.slots[index].name().to_owned();
+        let subject = deed.what.subject();
+        self.state.flights.insert(id, Flight::Do(subject));
+        self.state.outbox.push_back(Effect::Do { id, by, deed });
+        self.slots[index].wait(id);
+    }
+
+    /// Takes an answer.
+    pub(crate) fn answered(&mut self, id: EffectId, reply: Reply, now: Timestamp) {
+        let Some(Flight::Ask {
+            question,
+            asked: Some(asked),
+        }) = self.state.flights.remove(&id)
+        else {
+            return;
+        };
+        let answered_at = now;
+        let fact = ReplyFact {
+            asked,
+            answered_at,
+            reply,
+        };
+        self.state.facts.set_reply(question, fact);
+        self.resolve(id, Resolved::Well, now);
+    }
+
+    /// Takes the outcome of a deed. What was not done for certain is tried again after a while, if it
+    /// is still wanted then.
+    pub(crate) fn done(&mut self, id: EffectId, outcome: DeedOutcome, now: Timestamp) {
+        let Some(Flight::Do(subject)) = self.state.flights.remove(&id) else {
+            return;
+        };
+        let how = match &outcome {
+            DeedOutcome::Done => Resolved::Well,
+            DeedOutcome::Refused(_) | DeedOutcome::Unknown => Resolved::Badly {
+                retry_after_seconds: None,
+            },
+        };
+        let ended_at = now;
+        let fact = DeedFact { ended_at, outcome };
+        self.state.facts.set_deed(subject, fact);
+        self.resolve(id, how, now);
+    }
+}

@@ -1,0 +1,143 @@
+//! Beyond the API server: questions, deeds, and what the node says by itself.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use sundown_engine::{Brake, Effect, EffectId, Input};
+use sundown_model::{DeedOutcome, DeedRefusal, Question, Reply, Subject, What, node};
+
+use crate::rig::{A, Rig, only, toy};
+
+fn looking(name: &str) -> A {
+    toy(name).spec("looks", json!("ray"))
+}
+
+fn pulling() -> A {
+    toy("puller").spec("pulls", json!("ray"))
+}
+
+fn question() -> Question {
+    let image = "ray".into();
+    Question::Node(node::Query::Image { image })
+}
+
+fn refused() -> DeedOutcome {
+    DeedOutcome::Refused(DeedRefusal {
+        reason: "NoRoom".to_owned(),
+        message: "the disk is full".to_owned(),
+    })
+}
+
+#[track_caller]
+fn pull(effect: &Effect) -> EffectId {
+    match effect {
+        Effect::Do { id, by, deed } => {
+            assert_eq!(by, "toys");
+            assert!(
+                matches!(&deed.what, What::Node(node::Call::Pull { image }) if &**image == "ray")
+            );
+            *id
+        }
+        other => unreachable!("expected a pull, got {other:?}"),
+    }
+}
+
+#[test]
+fn a_question_is_asked_once_for_all_who_want_to_know() {
+    let mut rig = Rig::settled(&[&looking("a").doomed(), &looking("b").doomed()]);
+    let ask = only(rig.turn());
+    assert!(matches!(&ask, Effect::Ask { question: asked, .. } if *asked == question()));
+    assert_eq!(rig.turn(), [], "both wait");
+    let reply = Reply::Node(Ok(node::Answer::Image(node::Image::Ready)));
+    rig.take(Input::Answered {
+        id: ask.id(),
+        reply: reply.clone(),
+    });
+    assert_eq!(rig.turn().len(), 2, "both go on");
+    let fact = rig.engine.facts().reply(&question()).expect("it is a fact");
+    assert_eq!((&fact.reply, fact.answered_at), (&reply, rig.now));
+}
+
+#[test]
+fn that_nobody_answers_is_an_answer() {
+    let mut rig = Rig::settled(&[&looking("a").doomed()]);
+    let ask = only(rig.turn());
+    let reply = Reply::Node(Err("away".to_owned()));
+    rig.take(Input::Answered {
+        id: ask.id(),
+        reply,
+    });
+    assert!(matches!(only(rig.turn()), Effect::Write { .. }));
+}
+
+#[test]
+fn an_answer_to_a_question_of_an_earlier_life_is_nothing() {
+    let mut rig = Rig::settled(&[&looking("a")]);
+    let ask = only(rig.turn());
+    let reply = || Reply::Node(Ok(node::Answer::Image(node::Image::Missing)));
+    let id = ask.id();
+    rig.take(Input::Answered { id, reply: reply() });
+    rig.turn();
+    rig.take(Input::Answered { id, reply: reply() });
+    assert_eq!(rig.turn(), []);
+}
+
+#[test]
+fn a_deed_is_done_once_and_its_outcome_is_a_fact() {
+    let mut rig = Rig::settled(&[&pulling()]);
+    let id = pull(&only(rig.turn()));
+    assert_eq!(rig.turn(), [], "it is under way");
+    let outcome = DeedOutcome::Done;
+    rig.take(Input::Done { id, outcome });
+    assert_eq!(rig.turn(), []);
+    let subject = Subject::Image(Arc::from("ray"));
+    let fact = rig.engine.facts().deed(&subject).expect("it is a fact");
+    assert_eq!(fact.outcome, DeedOutcome::Done);
+}
+
+#[test]
+fn what_was_refused_or_is_not_known_is_tried_again_after_a_pause() {
+    for outcome in [refused(), DeedOutcome::Unknown] {
+        let mut rig = Rig::settled(&[&pulling()]);
+        let id = pull(&only(rig.turn()));
+        rig.take(Input::Done { id, outcome });
+        assert_eq!(rig.turn(), [], "not at once");
+        let at = rig.engine.wake_at().expect("it looks again");
+        rig.now = at;
+        pull(&only(rig.turn()));
+    }
+}
+
+#[test]
+fn a_brake_on_the_object_holds_its_deeds() {
+    let mut rig = Rig::settled(&[&pulling()]);
+    rig.take(Input::Brake(Brake::everything()));
+    assert_eq!(rig.turn(), []);
+    rig.take(Input::Brake(Brake::default()));
+    pull(&only(rig.turn()));
+}
+
+#[test]
+fn a_deed_leaves_only_where_the_controller_may_go() {
+    let mut rig = Rig::settled(&[&toy("a").spec("stops", json!("job"))]);
+    assert_eq!(rig.turn(), []);
+    assert_eq!(rig.engine.not_granted(), 1);
+}
+
+#[test]
+fn what_the_node_says_is_a_fact_before_anybody_decides_on_it() {
+    let mut rig = Rig::settled(&[&toy("ray").spec("pulls", json!("other"))]);
+    rig.turn();
+    assert!(!rig.engine.facts().knows_all_pods());
+    rig.take(Input::Reported(node::Report::All(Vec::new())));
+    assert!(rig.engine.facts().knows_all_pods());
+    let (image, is) = (Arc::from("ray"), node::Image::Ready);
+    rig.take(Input::Reported(node::Report::Image { image, is }));
+    assert_eq!(rig.engine.facts().image("ray"), Some(&node::Image::Ready));
+    let message = "it was killed".to_owned();
+    rig.take(Input::Reported(node::Report::Away { message }));
+    assert!(
+        !rig.engine.facts().knows_all_pods(),
+        "absence is no fact now"
+    );
+}

@@ -1,0 +1,282 @@
+//! Pods as processes of this machine: what may be asked of the node, what it is told to do, and what
+//! it reports. Plain data; who starts processes is `sundown-node`.
+//!
+//! Secrets never stand here: a volume or a variable names its `ConfigMap` or Secret, and the content is
+//! looked up where it is used.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::Uid;
+
+/// One run of one container.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Run {
+    pub pod: Uid,
+    pub container: Arc<str>,
+    /// Counted from 0; a restart is the next one.
+    pub attempt: u32,
+}
+
+/// What the node does not report by itself.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Query {
+    /// Tries a probe once.
+    Probe { run: Run, probe: Probe },
+    /// Whether there is an environment for an image, or what to do about it.
+    Image { image: Arc<str> },
+}
+
+/// How it is found out whether a container is well.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Probe {
+    pub how: ProbeKind,
+    pub timeout_seconds: u32,
+}
+
+/// The kinds of probes.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum ProbeKind {
+    Exec {
+        command: Vec<String>,
+    },
+    Http {
+        port: u16,
+        path: String,
+        tls: bool,
+        headers: Vec<(String, String)>,
+    },
+    Tcp {
+        port: u16,
+    },
+}
+
+/// What the node answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// A probe ended; None: well, else in words what was wrong.
+    Probe {
+        trouble: Option<String>,
+    },
+    Image(Image),
+}
+
+/// How an image stands on this machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Image {
+    /// There is an environment for it.
+    Ready,
+    /// There could be one; it has to be made.
+    Missing,
+    /// It is being made; in words how far.
+    Making { progress: String },
+    /// It cannot be made, or no rule knows it: what to do about it.
+    Unavailable { message: String },
+}
+
+/// What the node is told to do. Each call may be repeated: what is done already stays done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Call {
+    /// Makes the place in which the containers of a pod run.
+    Prepare(Arc<Sandbox>),
+    /// Starts one run of a container.
+    Start(Arc<Launch>),
+    Signal {
+        run: Run,
+        signal: i32,
+    },
+    /// Ends and removes everything of a pod: processes, mounts, network, files.
+    Remove {
+        pod: Uid,
+    },
+    /// Makes the environment that stands for an image.
+    Pull {
+        image: Arc<str>,
+    },
+    /// All names that pods can look up, with their addresses.
+    Names(Arc<BTreeMap<String, Vec<Ipv4Addr>>>),
+}
+
+/// The place in which the containers of a pod run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sandbox {
+    pub pod: Uid,
+    pub namespace: Arc<str>,
+    pub name: Arc<str>,
+    pub hostname: String,
+    /// Further lines of `/etc/hosts`.
+    pub hosts: Vec<(Ipv4Addr, Vec<String>)>,
+    /// What `/etc/resolv.conf` appends to short names.
+    pub search: Vec<String>,
+    pub volumes: Vec<Volume>,
+    /// The size of `/dev/shm`; None: as usual.
+    pub shared_memory_bytes: Option<u64>,
+}
+
+/// A volume of a pod.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Volume {
+    pub name: String,
+    pub content: Content,
+}
+
+/// What a volume holds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Content {
+    Empty {
+        in_memory: bool,
+        size_bytes: Option<u64>,
+    },
+    HostPath {
+        path: String,
+        /// As in the manifest; empty: anything.
+        kind: String,
+    },
+    /// Files from objects, in the order of the manifest; later ones win.
+    Files { from: Vec<Files>, mode: u32 },
+}
+
+/// Where files come from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Files {
+    ConfigMap(Selection),
+    Secret(Selection),
+    /// Known when the pod was decided on: downward API.
+    Texts(BTreeMap<String, String>),
+    /// A token of the pod's service account, renewed before it ends.
+    Token {
+        path: String,
+        audience: Option<String>,
+        expiration_seconds: u64,
+    },
+    /// The certificate by which pods know the API server.
+    Authority {
+        path: String,
+    },
+}
+
+/// Which keys of a `ConfigMap` or a Secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Selection {
+    pub name: String,
+    /// Key, path and mode of each; None: all keys under their own names.
+    pub items: Option<Vec<(String, String, Option<u32>)>>,
+    pub optional: bool,
+}
+
+/// One run of a container, complete but for what must not stand here.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Launch {
+    pub run: Run,
+    pub image: Arc<str>,
+    /// Empty: what the image would run.
+    pub command: Vec<String>,
+    pub args: Vec<String>,
+    /// In order; values may name earlier ones as `$(NAME)`.
+    pub variables: Vec<Variable>,
+    /// Empty: what the image says.
+    pub directory: String,
+    pub mounts: Vec<Mount>,
+    pub read_only_root: bool,
+}
+
+/// One or many environment variables.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Variable {
+    Text {
+        name: String,
+        value: String,
+    },
+    ConfigMapKey {
+        name: String,
+        of: String,
+        key: String,
+        optional: bool,
+    },
+    SecretKey {
+        name: String,
+        of: String,
+        key: String,
+        optional: bool,
+    },
+    /// All keys of a `ConfigMap`.
+    ConfigMap {
+        of: String,
+        prefix: String,
+        optional: bool,
+    },
+    /// All keys of a Secret.
+    Secret {
+        of: String,
+        prefix: String,
+        optional: bool,
+    },
+}
+
+/// Where a container sees a volume.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    pub volume: String,
+    pub path: String,
+    pub sub_path: String,
+    pub read_only: bool,
+}
+
+/// What the node says by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Report {
+    /// All pods of the node. From here on a pod that was not reported is not there.
+    All(Vec<Pod>),
+    /// A pod as it is now.
+    Pod(Pod),
+    /// Nothing of a pod is left.
+    Removed { pod: Uid },
+    /// How an image stands changed.
+    Image { image: Arc<str>, is: Image },
+    /// The node cannot be reached: what was known of pods may be old. Why, in words.
+    Away { message: String },
+}
+
+/// A pod on the node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pod {
+    pub pod: Uid,
+    pub address: Option<Ipv4Addr>,
+    /// The last run of each container.
+    pub containers: BTreeMap<Arc<str>, Container>,
+    /// Its processes are gone without having been asked: why, in words.
+    pub lost: Option<String>,
+}
+
+/// The last run of a container.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Container {
+    pub attempt: u32,
+    pub state: State,
+    /// How the run before it ended.
+    pub last: Option<Ended>,
+}
+
+/// What a run does.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    Running { started_at: Timestamp },
+    Ended(Ended),
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ended {
+    /// 128 and the signal for a run that a signal ended.
+    pub exit_code: i32,
+    pub signal: Option<i32>,
+    pub started_at: Option<Timestamp>,
+    pub finished_at: Timestamp,
+    /// As kubectl shows it: `Completed`, `Error`, `OOMKilled`, `StartError`.
+    pub reason: String,
+    pub message: String,
+}

@@ -1,0 +1,116 @@
+//! What lies beyond the API server: questions, deeds, and what became of them.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::{ObjectKey, Step, Uid, node, ray};
+
+/// Where something beyond the API server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Port {
+    Ray,
+    Node,
+}
+
+/// What may be asked there.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Question {
+    Ray(ray::Query),
+    Node(node::Query),
+}
+
+/// What was answered. That nobody answered is an answer too: a fact with an age.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reply {
+    Ray(Result<ray::Answer, ray::Failure>),
+    Node(Result<node::Answer, String>),
+}
+
+/// What may be done there, on account of an object.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deed {
+    /// A brake on this object holds the deed back.
+    pub about: ObjectKey,
+    pub what: What,
+}
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum What {
+    Ray(ray::Call),
+    Node(node::Call),
+}
+
+impl What {
+    /// Where it is done.
+    pub fn port(&self) -> Port {
+        match self {
+            Self::Ray(_) => Port::Ray,
+            Self::Node(_) => Port::Node,
+        }
+    }
+
+    /// What it is done to, so that its outcome can be found again.
+    pub fn subject(&self) -> Subject {
+        match self {
+            Self::Ray(ray::Call::Submit { at, job, .. }) => {
+                Subject::Submission(at.clone(), job.submission_id.clone())
+            }
+            Self::Ray(ray::Call::Stop { at, submission_id }) => {
+                Subject::Stop(at.clone(), submission_id.clone())
+            }
+            Self::Node(node::Call::Prepare(sandbox)) => Subject::Pod(sandbox.pod.clone()),
+            Self::Node(node::Call::Start(launch)) => Subject::Run(launch.run.clone()),
+            Self::Node(node::Call::Signal { run, .. }) => Subject::Run(run.clone()),
+            Self::Node(node::Call::Remove { pod }) => Subject::Pod(pod.clone()),
+            Self::Node(node::Call::Pull { image }) => Subject::Image(image.clone()),
+            Self::Node(node::Call::Names(_)) => Subject::Names,
+        }
+    }
+}
+
+/// What a deed is done to.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Subject {
+    Submission(ray::Dashboard, std::sync::Arc<str>),
+    Stop(ray::Dashboard, std::sync::Arc<str>),
+    Pod(Uid),
+    Run(node::Run),
+    Image(std::sync::Arc<str>),
+    Names,
+}
+
+/// What became of a deed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeedOutcome {
+    Done,
+    /// Nothing was done, for certain.
+    Refused(DeedRefusal),
+    /// Sent, fate not known.
+    Unknown,
+}
+
+/// Why nothing was done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeedRefusal {
+    /// A CamelCase word: `OtherSession`, `AlreadyExists`, `ConfigMapNotFound`, `Unreachable`.
+    pub reason: String,
+    /// In words, without secrets.
+    pub message: String,
+}
+
+/// An answer to a question, with its age.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReplyFact {
+    /// Asked after this step.
+    pub asked: Step,
+    pub answered_at: Timestamp,
+    pub reply: Reply,
+}
+
+/// The outcome of the last deed on a subject.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeedFact {
+    pub ended_at: Timestamp,
+    pub outcome: DeedOutcome,
+}
