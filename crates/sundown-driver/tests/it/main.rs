@@ -1,5 +1,6 @@
 //! The driver against a server that is nothing but a script: what it needs of any API server.
 
+mod ray;
 mod script;
 
 use std::time::Duration;

@@ -1,0 +1,143 @@
+//! The dashboards of Ray clusters: one short connection per question, and one for a submission from
+//! its first question to its answer, so that both speak to the same process.
+//!
+//! What an answer means is in `ray::answer`; what follows from it is decided elsewhere.
+
+mod answer;
+mod connection;
+
+use std::fmt;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use sundown_model::{DeedOutcome, DeedRefusal, ray};
+use tokio::net::TcpStream;
+
+use connection::{Connection, Trouble};
+
+/// How long one request may take. Ray itself waits up to ten seconds for an agent to submit to.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(15);
+
+/// The way to a dashboard.
+pub trait Dial: fmt::Debug + Send + Sync {
+    /// Connects to `host:port`.
+    fn dial<'a>(&'a self, address: &'a str) -> BoxFuture<'a, io::Result<TcpStream>>;
+}
+
+/// The network of this process.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OwnNetwork;
+
+impl Dial for OwnNetwork {
+    fn dial<'a>(&'a self, address: &'a str) -> BoxFuture<'a, io::Result<TcpStream>> {
+        Box::pin(TcpStream::connect(address))
+    }
+}
+
+/// Asks and tells dashboards.
+#[derive(Debug, Clone)]
+pub struct Dashboards {
+    dial: Arc<dyn Dial>,
+}
+
+impl Dashboards {
+    /// Dashboards that are reached this way.
+    pub fn new(dial: Arc<dyn Dial>) -> Self {
+        Self { dial }
+    }
+
+    /// Asks once.
+    ///
+    /// Errors: no answer that could be relied on.
+    pub async fn ask(&self, query: &ray::Query) -> Result<ray::Answer, ray::Failure> {
+        let (ray::Query::Session { at } | ray::Query::Job { at, .. }) = query;
+        let mut connection = self.connect(at).await?;
+        match query {
+            ray::Query::Session { .. } => session(&mut connection).await,
+            ray::Query::Job { submission_id, .. } => {
+                let path = format!("/api/jobs/{}", escaped(submission_id));
+                let response = connection.get(&path).await?;
+                answer::job(submission_id, &response)
+            }
+        }
+    }
+
+    /// Does it once.
+    pub async fn carry_out(&self, call: &ray::Call) -> DeedOutcome {
+        match call {
+            ray::Call::Submit { at, session, job } => self.submit(at, session, job).await,
+            ray::Call::Stop { at, submission_id } => self.stop(at, submission_id).await,
+        }
+    }
+
+    async fn submit(
+        &self,
+        at: &ray::Dashboard,
+        wanted: &str,
+        job: &ray::Submission,
+    ) -> DeedOutcome {
+        let mut connection = match self.connect(at).await {
+            Ok(connection) => connection,
+            Err(failure) => return refused("Unreachable", failure.message),
+        };
+        match session(&mut connection).await {
+            Ok(ray::Answer::Session { name, .. }) if *name == *wanted => {}
+            Ok(_) => {
+                let message = format!("the cluster is no longer in session {wanted}");
+                return refused("OtherSession", message);
+            }
+            Err(failure) => return refused("Unreachable", failure.message),
+        }
+        let body = serde_json::to_vec(job).expect("a submission is plain data");
+        match connection.post("/api/jobs/", body).await {
+            Ok(response) => answer::submitted(&response),
+            Err(trouble) => fate(trouble),
+        }
+    }
+
+    async fn stop(&self, at: &ray::Dashboard, submission_id: &str) -> DeedOutcome {
+        let mut connection = match self.connect(at).await {
+            Ok(connection) => connection,
+            Err(failure) => return refused("Unreachable", failure.message),
+        };
+        let path = format!("/api/jobs/{}/stop", escaped(submission_id));
+        match connection.post(&path, Vec::new()).await {
+            Ok(response) => answer::stopped(submission_id, &response),
+            Err(trouble) => fate(trouble),
+        }
+    }
+
+    async fn connect(&self, at: &ray::Dashboard) -> Result<Connection, ray::Failure> {
+        let address = at.0.strip_prefix("http://").unwrap_or(&at.0);
+        Ok(Connection::open(self.dial.as_ref(), address, REQUEST_TIME_MAX).await?)
+    }
+}
+
+async fn session(connection: &mut Connection) -> Result<ray::Answer, ray::Failure> {
+    answer::session(&connection.get("/api/version").await?)
+}
+
+/// What was not sent was not done; of what was sent nothing is known without an answer.
+fn fate(trouble: Trouble) -> DeedOutcome {
+    if trouble.may_be_sent {
+        DeedOutcome::Unknown
+    } else {
+        refused("Unreachable", trouble.message)
+    }
+}
+
+fn refused(reason: &str, message: String) -> DeedOutcome {
+    DeedOutcome::Refused(DeedRefusal {
+        reason: reason.to_owned(),
+        message,
+    })
+}
+
+/// A submission id as part of a path.
+fn escaped(id: &str) -> String {
+    form_urlencoded::byte_serialize(id.as_bytes())
+        .collect::<String>()
+        .replace('+', "%20")
+}
