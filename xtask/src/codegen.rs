@@ -1,10 +1,12 @@
-//! `cargo xtask codegen`: facts about the built-in kinds, out of the public API packages.
+//! `cargo xtask codegen`: facts about the built-in kinds, out of the public API packages, and the
+//! schemas of the custom resources that are shipped.
 //!
 //! Writes field names, types, protobuf numbers, list types and patch strategies, and
 //! nothing that is code. What the server makes of them is written by hand in `sundown-api`.
 
 mod go;
 mod openapi;
+mod schemas;
 mod table;
 
 use std::path::{Path, PathBuf};
@@ -118,6 +120,17 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     std::fs::create_dir_all(&target).context("make the directory of generated files")?;
     std::fs::write(target.join("facts.txt"), &facts).context("write facts.txt")?;
     println!("facts.txt: {} bytes", facts.len());
+    write_schemas(&documents, &mut source)
+}
+
+/// The schemas of the custom resources that are shipped.
+fn write_schemas(documents: &openapi::Documents, source: &mut go::Source) -> Result<()> {
+    let kinds = workspace::root().join("crates/sundown-kinds/src");
+    let table = std::fs::read_to_string(kinds.join("crd/fields.txt")).context("read fields.txt")?;
+    let schemas = schemas::make(&table, documents, source)?;
+    std::fs::create_dir_all(kinds.join("generated")).context("make the directory of schemas")?;
+    std::fs::write(kinds.join("generated/schemas.json"), &schemas).context("write schemas.json")?;
+    println!("schemas.json: {} bytes", schemas.len());
     Ok(())
 }
 

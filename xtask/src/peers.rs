@@ -1,9 +1,11 @@
 //! `cargo xtask accept peers`: controllers of others do their work on our server.
 //!
 //! The garbage collector of the upstream kube-controller-manager with ours left out, an operator on
-//! controller-runtime, and a leader election on kube-rs.
+//! controller-runtime, and a leader election on kube-rs. Before that, our definitions of their kinds are
+//! held against their own.
 
 mod clients;
+mod definitions;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -18,6 +20,7 @@ use crate::sundown::{self, Profile};
 
 /// Runs one after the other against a `sundown up` of its own.
 pub(crate) fn run() -> Result<()> {
+    definitions::run()?;
     let binary = sundown::build(Profile::Release)?;
     collector(&binary)?;
     clients::operator(&binary)?;

@@ -17,6 +17,7 @@ use crate::{process, workspace};
 /// The crates that look and decide. Everything else in `crates/` is a shell around them.
 pub(crate) const PURE: &[&str] = &[
     "sundown-model",
+    "sundown-kinds",
     "sundown-decide",
     "sundown-engine",
     "sundown-schema",
@@ -37,6 +38,7 @@ const SHELL: &[&str] = &[
 /// The crates that run unchanged against any API server …
 const SERVER_BLIND: &[&str] = &[
     "sundown-model",
+    "sundown-kinds",
     "sundown-decide",
     "sundown-engine",
     "sundown-driver",

@@ -13,7 +13,6 @@ mod delete;
 mod delete_collection;
 mod deletion;
 mod discovery;
-mod dns;
 mod document;
 mod encoding;
 mod facts;
@@ -28,7 +27,6 @@ mod openapi;
 mod options;
 mod patch;
 mod protobuf;
-mod quantity;
 mod registry;
 mod render;
 mod reviews;
@@ -44,6 +42,8 @@ mod validate;
 mod view;
 mod watch;
 mod yaml;
+
+use sundown_model::{dns, quantity};
 
 pub use commit::{Commit, Stale};
 pub use encoding::Encoding;

@@ -8,6 +8,7 @@ mod cache;
 mod catalog;
 mod controller;
 mod decision;
+pub mod dns;
 mod explain;
 mod facts;
 mod name;
@@ -15,6 +16,7 @@ pub mod node;
 mod object;
 mod outcome;
 mod port;
+pub mod quantity;
 pub mod ray;
 mod recent;
 mod revision;
@@ -33,4 +35,5 @@ pub use outcome::{Answer, Outcome, Refusal, RefusalReason};
 pub use port::{
     Deed, DeedFact, DeedOutcome, DeedRefusal, Port, Question, Reply, ReplyFact, Subject, What,
 };
+pub use quantity::Quantity;
 pub use revision::{Position, Rv, Seen, Step};

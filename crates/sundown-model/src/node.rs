@@ -4,8 +4,8 @@
 //! Secrets never stand here: a volume or a variable names its `ConfigMap` or Secret, and the content is
 //! looked up where it is used.
 
+use core::net::Ipv4Addr;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use jiff::Timestamp;

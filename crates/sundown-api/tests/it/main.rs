@@ -20,6 +20,7 @@ mod namespaces;
 mod parts;
 mod patches;
 mod races;
+mod ray_kinds;
 mod schemas;
 mod support;
 mod watches;

@@ -9,13 +9,13 @@ const QUALIFIED: &str = "must consist of alphanumeric characters, '-', '_' or '.
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
 /// What is wrong with a DNS subdomain.
-pub(crate) fn subdomain(text: &str) -> Vec<String> {
+pub fn subdomain(text: &str) -> Vec<String> {
     let parts_fit = text.split('.').all(is_label);
     checked(text, 253, parts_fit, SUBDOMAIN)
 }
 
 /// What is wrong with a DNS label.
-pub(crate) fn label(text: &str) -> Vec<String> {
+pub fn label(text: &str) -> Vec<String> {
     if text.contains('.') {
         return vec!["must not contain dots".into()];
     }
@@ -23,13 +23,13 @@ pub(crate) fn label(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a DNS label that begins with a letter.
-pub(crate) fn letter_label(text: &str) -> Vec<String> {
+pub fn letter_label(text: &str) -> Vec<String> {
     let fits = is_label(text) && text.starts_with(|c: char| c.is_ascii_lowercase());
     checked(text, 63, fits, LETTER_LABEL)
 }
 
 /// What is wrong with the name of a port.
-pub(crate) fn port_name(text: &str) -> Vec<String> {
+pub fn port_name(text: &str) -> Vec<String> {
     let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
     let rules = [
         (text.len() > 15, "must be no more than 15 characters"),
@@ -52,7 +52,7 @@ pub(crate) fn port_name(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with the name of an environment variable.
-pub(crate) fn variable(text: &str) -> Vec<String> {
+pub fn variable(text: &str) -> Vec<String> {
     let fits = |c: char| (c == ' ' || c.is_ascii_graphic()) && c != '=';
     if text.chars().all(fits) {
         Vec::new()
@@ -62,7 +62,7 @@ pub(crate) fn variable(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with the key of a config map or secret.
-pub(crate) fn config_key(text: &str) -> Vec<String> {
+pub fn config_key(text: &str) -> Vec<String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let mut wrong = checked(
         text,
@@ -80,7 +80,7 @@ pub(crate) fn config_key(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with a qualified name: an optional subdomain, a slash, a name.
-pub(crate) fn qualified_name(text: &str) -> Vec<String> {
+pub fn qualified_name(text: &str) -> Vec<String> {
     let (prefix, name) = match text.split_once('/') {
         None => (None, text),
         Some((_, name)) if name.contains('/') => {
@@ -115,7 +115,7 @@ pub(crate) fn qualified_name(text: &str) -> Vec<String> {
 }
 
 /// What is wrong with the value of a label.
-pub(crate) fn label_value(text: &str) -> Vec<String> {
+pub fn label_value(text: &str) -> Vec<String> {
     checked(text, 63, text.is_empty() || is_name(text), VALUE)
 }
 

@@ -6,12 +6,12 @@ const UNIT: i128 = 1_000_000_000;
 const MAX: i128 = i64::MAX as i128 * UNIT;
 
 /// What upstream says about a text that is none.
-pub(crate) const MALFORMED: &str = "quantities must match the regular expression \
+pub const MALFORMED: &str = "quantities must match the regular expression \
                                     '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
 /// An amount, and in which family of units it was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Quantity {
+pub struct Quantity {
     billionths: i128,
     family: Family,
 }
@@ -46,7 +46,7 @@ const BINARY: [(&str, u32); 6] = [
 
 impl Quantity {
     /// Reads a quantity; None if the text is none.
-    pub(crate) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (is_negative, rest) = match text.strip_prefix('-') {
             Some(rest) => (true, rest),
@@ -79,12 +79,57 @@ impl Quantity {
     }
 
     /// In billionths, to be compared and added.
-    pub(crate) fn billionths(self) -> i128 {
+    pub fn billionths(self) -> i128 {
         self.billionths
     }
 
+    /// Nothing.
+    pub const ZERO: Self = Self {
+        billionths: 0,
+        family: Family::Decimal,
+    };
+
+    /// Whether it is nothing.
+    pub fn is_zero(self) -> bool {
+        self.billionths == 0
+    }
+
+    /// The sum, in the units of the first that is not zero, as upstream's `Add` leaves them.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            billionths: clamped(self.billionths.saturating_add(other.billionths)),
+            family: if self.is_zero() {
+                other.family
+            } else {
+                self.family
+            },
+        }
+    }
+
+    /// So many times as much.
+    #[must_use]
+    pub fn times(self, count: i64) -> Self {
+        Self {
+            billionths: clamped(self.billionths.saturating_mul(count.into())),
+            family: self.family,
+        }
+    }
+
+    /// As a whole number, rounded away from zero.
+    pub fn value(self) -> i64 {
+        let rounded = (self.billionths + self.billionths.signum() * (UNIT - 1)) / UNIT;
+        i64::try_from(rounded).unwrap_or(if rounded < 0 { i64::MIN } else { i64::MAX })
+    }
+
+    /// As a float, where the nearest one is good enough.
+    #[expect(clippy::cast_precision_loss, reason = "approximate by name")]
+    pub fn approximate(self) -> f64 {
+        self.billionths as f64 / UNIT as f64
+    }
+
     /// The one way to write it: the largest unit without a fraction.
-    pub(crate) fn canonical(self) -> String {
+    pub fn canonical(self) -> String {
         let is_small = self.billionths.abs() < 1024 * UNIT;
         match self.family {
             Family::Binary if !is_small => self.binary(),
@@ -123,6 +168,10 @@ impl Quantity {
         let unit = BINARY.iter().find(|(_, own)| *own == power);
         format!("{mantissa}{}", unit.map_or("", |(unit, _)| unit))
     }
+}
+
+fn clamped(billionths: i128) -> i128 {
+    billionths.clamp(-MAX, MAX)
 }
 
 enum Scale {
@@ -166,6 +215,29 @@ mod tests {
         ] {
             let read = Quantity::parse(sent).map(Quantity::canonical);
             assert_eq!(read.as_deref(), Some(written), "{sent}");
+        }
+    }
+
+    #[test]
+    fn sums_keep_the_units_of_what_came_first_and_never_overflow() {
+        let read = |text: &str| Quantity::parse(text).unwrap_or(Quantity::ZERO);
+        let sum = |one: &str, two: &str| read(one).plus(read(two)).canonical();
+        assert_eq!(sum("0", "1Gi"), "1Gi");
+        assert_eq!(sum("512Mi", "512Mi"), "1Gi");
+        assert_eq!(sum("500m", "1"), "1500m");
+        assert_eq!(sum("1Gi", "1G"), "2073741824");
+        assert_eq!(read("9E").times(i64::MAX).value(), i64::MAX);
+        assert_eq!(read("200m").times(3).canonical(), "600m");
+    }
+
+    #[test]
+    fn values_are_rounded_away_from_zero() {
+        for (text, value) in [("1100m", 2), ("1", 1), ("1n", 1), ("-1500m", -2), ("0", 0)] {
+            assert_eq!(
+                Quantity::parse(text).map(Quantity::value),
+                Some(value),
+                "{text}"
+            );
         }
     }
 

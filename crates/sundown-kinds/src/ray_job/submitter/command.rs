@@ -1,0 +1,166 @@
+//! The command that submits: upstream's text, with a fence on the session before the submission.
+//!
+//! The fence: a head that was lost and came back is another session of Ray, which knows nothing of what
+//! the one before it ran. A submitter that was made for one session must not start the job again in the
+//! next. So, right before it submits, it asks the dashboard which session it talks to, and ends with
+//! exit code 75 if it is not the one in its environment. What remains open is the time between the
+//! answer and the submission, in which a head would have to be lost and be back.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::SubmitError;
+use crate::constants::{ENV_SESSION, PORT_DASHBOARD};
+use crate::json::{compact, shell_quoted, shell_word};
+use crate::ray_job::{RayJob, runtime_env};
+use crate::settings::Settings;
+use crate::version::Version;
+
+/// The first version that takes metadata.
+const METADATA_SINCE: Version = Version(2, 6, 0);
+
+/// Where a submitter finds the dashboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// Behind a service, from a pod of its own.
+    Dashboard(&'a str),
+    /// In the same pod.
+    Sidecar,
+}
+
+/// The text that a shell runs to submit a job and follow its log.
+///
+/// With `is_fenced` it submits only to the session that its environment names.
+pub fn submit_command(
+    job: &RayJob,
+    target: Target<'_>,
+    is_fenced: bool,
+    settings: &Settings,
+) -> Result<String, SubmitError> {
+    let address = address(job, target);
+    let health = match target {
+        Target::Dashboard(_) => address.clone(),
+        Target::Sidecar => format!("http://localhost:{}", sidecar_port(job)),
+    };
+    let checks_first = match target {
+        Target::Dashboard(_) => true,
+        Target::Sidecar => settings.gates.sidecar_submitter_restart,
+    };
+    let id = shell_word(&job.status.job_id);
+    let submit = submit(job, &address, checks_first)?;
+    let fence = if is_fenced {
+        fence(&address)
+    } else {
+        String::new()
+    };
+    let mut text = wait_until_healthy(&health, &address);
+    if checks_first {
+        let _ = write!(
+            text,
+            "if ! ray job status --address {address} {id} >/dev/null 2>&1 ; then {fence}{submit} fi ; \
+             ray job logs --address {address} --follow {id}"
+        );
+    } else {
+        let _ = write!(text, "{fence}{submit}");
+    }
+    Ok(text)
+}
+
+fn address(job: &RayJob, target: Target<'_>) -> String {
+    match target {
+        Target::Dashboard(url) if url.starts_with("http://") => url.to_owned(),
+        Target::Dashboard(url) => format!("http://{url}"),
+        Target::Sidecar => format!("http://127.0.0.1:{}", sidecar_port(job)),
+    }
+}
+
+fn sidecar_port(job: &RayJob) -> i64 {
+    let own = job
+        .spec
+        .cluster
+        .as_ref()
+        .and_then(|cluster| cluster.head.template.port("dashboard"));
+    own.unwrap_or(PORT_DASHBOARD.into())
+}
+
+fn wait_until_healthy(base: &str, address: &str) -> String {
+    format!(
+        "until python -c \"import urllib.request; r=urllib.request.urlopen('{base}/api/gcs_healthz', \
+         timeout=10); exit(0 if b'success' in r.read() else 1)\" >/dev/null 2>&1 ; do echo \"Waiting for \
+         Ray Dashboard GCS to become healthy at {address} ...\" ; sleep 2 ; done ; "
+    )
+}
+
+fn fence(address: &str) -> String {
+    format!(
+        "python -c \"import json,os,sys,urllib.request; want=os.environ['{ENV_SESSION}']; \
+         got=json.load(urllib.request.urlopen('{address}/api/version', timeout=10)).get('session_name'); \
+         got == want or (print('not submitted: this is session', got, 'and not', want, \
+         file=sys.stderr), sys.exit(75))\" ; "
+    )
+}
+
+fn submit(job: &RayJob, address: &str, returns_at_once: bool) -> Result<String, SubmitError> {
+    let spec = &job.spec;
+    let mut text = format!("ray job submit --address {address}");
+    if returns_at_once {
+        text.push_str(" --no-wait");
+    }
+    let mut add = |flag: &str, value: &str| {
+        let _ = write!(text, " {flag} {value}");
+    };
+    if let Some(env) = runtime_env(&spec.runtime_env_yaml)? {
+        add(
+            "--runtime-env-json",
+            &shell_quoted(&compact(&Value::Object(env))),
+        );
+    }
+    if !spec.metadata.is_empty() {
+        check_version(job)?;
+        add(
+            "--metadata-json",
+            &shell_quoted(&compact(&json!(spec.metadata))),
+        );
+    }
+    if !job.status.job_id.is_empty() {
+        add("--submission-id", &shell_word(&job.status.job_id));
+    }
+    for (flag, count) in [
+        ("--entrypoint-num-cpus", spec.entrypoint_cpus),
+        ("--entrypoint-num-gpus", spec.entrypoint_gpus),
+    ] {
+        if count > 0.0 {
+            add(flag, &format!("{count:.6}"));
+        }
+    }
+    if !spec.entrypoint_resources.is_empty() {
+        add(
+            "--entrypoint-resources",
+            &shell_quoted(&spec.entrypoint_resources),
+        );
+    }
+    let _ = write!(text, " -- {} ;", spec.entrypoint.trim());
+    Ok(text)
+}
+
+/// Refuses metadata where the version is known to be too old for it.
+fn check_version(job: &RayJob) -> Result<(), SubmitError> {
+    let given = job
+        .spec
+        .cluster
+        .as_ref()
+        .map_or("", |cluster| &*cluster.ray_version);
+    if given.is_empty() || job.selects_cluster() {
+        return Ok(());
+    }
+    let Some((version, is_release)) = Version::semantic(given) else {
+        return Err(SubmitError::Version(given.to_owned()));
+    };
+    let is_enough = version > METADATA_SINCE || (version == METADATA_SINCE && is_release);
+    if is_enough {
+        Ok(())
+    } else {
+        Err(SubmitError::OldVersion)
+    }
+}
