@@ -31,6 +31,7 @@ const SHELL: &[&str] = &[
     "sundown-disk",
     "sundown-server",
     "sundown-driver",
+    "sundown-node",
     "sundown-embedded",
     "sundown",
 ];

@@ -1,0 +1,275 @@
+//! The caller's side: a [`Node`] is a door to the node of a data directory, started if it is not
+//! there. Dropping it leaves the node and its pods as they are.
+
+mod door;
+mod egress;
+mod forward;
+mod probe;
+mod start;
+mod watch;
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpStream, UnixStream};
+
+use crate::paths::{NodePaths, PodPaths, SocketPath};
+use crate::spec::{ContainerKey, ContainerSpec, PodSpec};
+use crate::stage::Settings;
+use crate::state::{ExecResult, Isolation, PodState};
+use crate::wire::{Answer, Call, ExecCall, Hello, Refusal, Reply};
+pub use door::Accepted;
+pub use egress::{Egress, EgressRules};
+pub use forward::Forward;
+pub use probe::{HttpProbe, ProbeError, ProbeResult};
+pub use watch::Watch;
+
+/// How to reach a node, and how to run it if it must be started.
+#[derive(Debug, Clone)]
+pub struct Config {
+    pub settings: Settings,
+    /// The binary that calls [`crate::stage`]; usually `std::env::current_exe()`.
+    pub exe: PathBuf,
+    /// How long a start may take.
+    pub start_timeout: Duration,
+}
+
+impl Config {
+    /// The usual settings for a data directory.
+    pub fn new(data_dir: impl Into<PathBuf>, exe: impl Into<PathBuf>) -> Self {
+        Self {
+            settings: Settings::new(data_dir),
+            exe: exe.into(),
+            start_timeout: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Why a call had no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// No node could be started; the message says what to enable.
+    #[error("cannot start a node for {}: {message}", data_dir.display())]
+    Start { data_dir: PathBuf, message: String },
+    /// The node was started by another version of Sundown.
+    #[error(
+        "the node of {} speaks version {theirs} of our protocol, not {ours}: \
+         end its pods with the Sundown that started them",
+        data_dir.display()
+    )]
+    Version {
+        data_dir: PathBuf,
+        theirs: u32,
+        ours: u32,
+    },
+    /// The node is gone or does not answer: connect again, and look which pods were lost.
+    #[error("the node of {} is gone", data_dir.display())]
+    Gone {
+        data_dir: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The node said no.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// A door to the node of a data directory; clones share it.
+#[derive(Debug, Clone)]
+pub struct Node {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    paths: NodePaths,
+    hello: Hello,
+    /// Open as long as this client lives, so that the node does not end for want of one.
+    _presence: BufReader<UnixStream>,
+}
+
+impl Node {
+    /// Joins the node of the data directory, or starts one that outlives this process.
+    ///
+    /// # Errors
+    /// No node could be started, or one is there that speaks another version.
+    pub async fn connect_or_start(config: &Config) -> Result<Self, NodeError> {
+        start::connect_or_start(config).await
+    }
+
+    /// How the node is separated from the host, and why that way.
+    pub fn isolation(&self) -> &Isolation {
+        &self.inner.hello.isolation
+    }
+
+    /// The bridge's address: the pods' name server and gateway, and the host of the API door.
+    pub fn bridge(&self) -> Ipv4Addr {
+        self.inner.hello.bridge
+    }
+
+    /// The places of a pod: its logs can be read from there.
+    pub fn pod_paths(&self, uid: &str) -> PodPaths {
+        self.inner.paths.pod(uid)
+    }
+
+    /// Makes a pod without containers; one that exists is left as it is.
+    pub async fn create_pod(&self, spec: PodSpec) -> Result<PodState, NodeError> {
+        self.pod(Call::CreatePod(spec)).await
+    }
+
+    /// Starts one attempt of a container; one that was started is left as it is. The state tells
+    /// whether the command could be executed.
+    pub async fn start_container(
+        &self,
+        uid: &str,
+        spec: ContainerSpec,
+    ) -> Result<PodState, NodeError> {
+        let uid = uid.to_owned();
+        self.pod(Call::StartContainer { uid, spec }).await
+    }
+
+    /// Sends a signal to the command of a container, SIGKILL to all its processes. One that has ended
+    /// needs none.
+    pub async fn signal(&self, key: ContainerKey, signal: i32) -> Result<(), NodeError> {
+        self.done(Call::Signal { key, signal }).await
+    }
+
+    /// Kills every process of the pod and removes its mounts, link and files. Not finding it is
+    /// success.
+    ///
+    /// # Guarantees
+    /// Answers only when all is gone.
+    pub async fn remove_pod(&self, uid: &str) -> Result<(), NodeError> {
+        let uid = uid.to_owned();
+        self.done(Call::RemovePod { uid }).await
+    }
+
+    /// Runs a command in a running container. Output is kept up to `output_bytes_max`.
+    pub async fn exec(
+        &self,
+        uid: &str,
+        container: &str,
+        argv: Vec<String>,
+        timeout: Duration,
+        output_bytes_max: usize,
+    ) -> Result<ExecResult, NodeError> {
+        let call = ExecCall {
+            uid: uid.to_owned(),
+            container: container.to_owned(),
+            argv,
+            timeout_ms: milliseconds(timeout),
+            output_bytes_max,
+        };
+        match self.call(&Call::Exec(call)).await? {
+            Answer::Exec(result) => Ok(result),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Connects to an address of the node's network.
+    pub async fn dial(&self, to: SocketAddrV4, timeout: Duration) -> Result<TcpStream, NodeError> {
+        door::dial(self, to, timeout).await
+    }
+
+    /// Listens at an address of the node's network, usually the bridge's, and gives each connection
+    /// to this process: the way of pods to an API server outside.
+    pub async fn listen_in_node(&self, at: SocketAddrV4) -> Result<Accepted, NodeError> {
+        door::listen(self, at).await
+    }
+
+    /// Listens on the host's loopback and passes connections on to an address of the node's network.
+    pub async fn forward(&self, host_port: u16, to: SocketAddrV4) -> Result<Forward, NodeError> {
+        forward::forward(self, host_port, to).await
+    }
+
+    /// Replaces the whole table of names that the node's name server answers.
+    pub async fn set_names(&self, names: Vec<(String, Vec<Ipv4Addr>)>) -> Result<(), NodeError> {
+        self.done(Call::SetNames { names }).await
+    }
+
+    /// Every pod as it stands.
+    pub async fn snapshot(&self) -> Result<Vec<PodState>, NodeError> {
+        match self.call(&Call::Snapshot).await? {
+            Answer::Pods(pods) => Ok(pods),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Every pod, then every change.
+    pub async fn watch(&self) -> Result<Watch, NodeError> {
+        watch::watch(self).await
+    }
+
+    /// What of the node's pods is there: processes, links, mounts, directories. Empty when all pods
+    /// are removed; see [`crate::leftovers`] for when the node itself has ended.
+    pub async fn leftovers(&self) -> Result<Vec<String>, NodeError> {
+        match self.call(&Call::Leftovers).await? {
+            Answer::Lines(lines) => Ok(lines),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// Ends the node at once instead of after its idle time; refused while pods run.
+    pub async fn end(&self) -> Result<(), NodeError> {
+        self.done(Call::End).await
+    }
+
+    async fn pod(&self, call: Call) -> Result<PodState, NodeError> {
+        match self.call(&call).await? {
+            Answer::Pod(state) => Ok(state),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    async fn done(&self, call: Call) -> Result<(), NodeError> {
+        match self.call(&call).await? {
+            Answer::Done => Ok(()),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    async fn call(&self, call: &Call) -> Result<Answer, NodeError> {
+        let reply = ask(&self.inner.paths, call).await;
+        Ok(reply.map_err(|source| self.gone(source))??)
+    }
+
+    fn gone(&self, source: io::Error) -> NodeError {
+        let data_dir = self.inner.paths.data_dir().to_owned();
+        NodeError::Gone { data_dir, source }
+    }
+
+    fn unexpected(&self, answer: &Answer) -> NodeError {
+        self.gone(io::Error::other(format!("unexpected answer {answer:?}")))
+    }
+}
+
+/// Opens a connection and says what it is for.
+async fn open(paths: &NodePaths, call: &Call) -> io::Result<UnixStream> {
+    let mut line = serde_json::to_vec(call)?;
+    line.push(b'\n');
+    let socket = SocketPath::new(paths)?;
+    let mut stream = UnixStream::connect(socket.get()).await?;
+    stream.write_all(&line).await?;
+    Ok(stream)
+}
+
+async fn ask(paths: &NodePaths, call: &Call) -> io::Result<Reply> {
+    let mut reader = BufReader::new(open(paths, call).await?);
+    read_reply(&mut reader).await
+}
+
+async fn read_reply(reader: &mut BufReader<UnixStream>) -> io::Result<Reply> {
+    let mut line = Vec::new();
+    if reader.read_until(b'\n', &mut line).await? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(serde_json::from_slice(&line)?)
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,146 @@
+//! The command of a container: found, confined and started. Used for the container's own command and
+//! for commands that are run in it later.
+
+use std::io;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rustix::io::Errno;
+use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
+
+use crate::spec::{ContainerSpec, RunAs};
+
+/// Where commands are looked for when the environment does not say.
+const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// What root keeps inside a container: enough for servers and package managers, nothing that reaches
+/// the host. The usual set of container runtimes without the right to make devices.
+const KEPT: CapabilitySet = CapabilitySet::CHOWN
+    .union(CapabilitySet::DAC_OVERRIDE)
+    .union(CapabilitySet::FOWNER)
+    .union(CapabilitySet::FSETID)
+    .union(CapabilitySet::KILL)
+    .union(CapabilitySet::NET_BIND_SERVICE)
+    .union(CapabilitySet::NET_RAW)
+    .union(CapabilitySet::SETFCAP)
+    .union(CapabilitySet::SETGID)
+    .union(CapabilitySet::SETPCAP)
+    .union(CapabilitySet::SETUID)
+    .union(CapabilitySet::SYS_CHROOT)
+    .union(CapabilitySet::AUDIT_WRITE);
+
+/// Why a command could not be started, as a shell and a container runtime tell it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub(crate) struct NotStarted {
+    /// 127 if there is no such command, 126 if it cannot be executed, 128 if it did not come to that.
+    pub(crate) code: i32,
+    pub(crate) message: String,
+}
+
+impl NotStarted {
+    /// The surroundings of the command could not be made.
+    pub(crate) fn surroundings(error: &dyn std::error::Error) -> Self {
+        Self {
+            code: 128,
+            message: error.to_string(),
+        }
+    }
+
+    fn of(program: &str, error: &io::Error) -> Self {
+        let is_missing = error.kind() == io::ErrorKind::NotFound;
+        Self {
+            code: if is_missing { 127 } else { 126 },
+            message: format!("exec: \"{program}\": {}", described(error)),
+        }
+    }
+}
+
+/// The system's words without Rust's number behind them.
+fn described(error: &io::Error) -> String {
+    match Errno::from_io_error(error) {
+        Some(Errno::NOENT) => "no such file or directory".to_owned(),
+        Some(Errno::ACCESS | Errno::PERM) => "permission denied".to_owned(),
+        Some(Errno::NOEXEC) => "exec format error".to_owned(),
+        Some(Errno::ISDIR) => "is a directory".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Takes away every right of root that could reach the host, from this thread and all that it starts.
+pub(crate) fn confine() -> io::Result<()> {
+    for capability in CapabilitySet::all().difference(KEPT).iter() {
+        match remove_capability_from_bounding_set(capability) {
+            // A kernel that does not know the capability does not grant it either.
+            Ok(()) | Err(Errno::INVAL) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
+}
+
+/// A command with the environment, directory and user of its container, ready to be spawned from
+/// inside the container's root.
+pub(crate) fn prepare(spec: &ContainerSpec, argv: &[String]) -> Result<Command, NotStarted> {
+    let directory = spec.working_directory.as_deref().unwrap_or(Path::new("/"));
+    // Runtimes make a working directory that is missing; where they cannot, the start fails.
+    std::fs::create_dir_all(directory).map_err(|error| NotStarted {
+        code: 128,
+        message: format!(
+            "working directory {}: {}",
+            directory.display(),
+            described(&error)
+        ),
+    })?;
+    let program = argv
+        .first()
+        .expect("the command was checked not to be empty");
+    let mut command = Command::new(find(program, directory, &spec.env)?);
+    command.arg0(program);
+    command.args(&argv[1..]);
+    command.env_clear();
+    command.envs(spec.env.iter().map(|(name, value)| (name, value)));
+    command.current_dir(directory);
+    if let Some(RunAs { user, group }) = spec.run_as.filter(|run_as| run_as.user != 0) {
+        command.uid(user).gid(group);
+    }
+    Ok(command)
+}
+
+/// Names the program in an error of `spawn`.
+pub(crate) fn not_started(argv: &[String], error: &io::Error) -> NotStarted {
+    NotStarted::of(argv.first().map_or("", String::as_str), error)
+}
+
+fn find(program: &str, directory: &Path, env: &[(String, String)]) -> Result<PathBuf, NotStarted> {
+    if program.contains('/') {
+        let path = directory.join(program);
+        return match path.metadata() {
+            Ok(_) => Ok(path),
+            Err(error) => Err(NotStarted {
+                code: 127,
+                message: format!("exec: \"{program}\": stat {program}: {}", described(&error)),
+            }),
+        };
+    }
+    let path = env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map_or(DEFAULT_PATH, |(_, value)| value.as_str());
+    let candidates = path
+        .split(':')
+        .map(|each| directory.join(each).join(program));
+    let found: Vec<PathBuf> = candidates.filter(|each| each.is_file()).collect();
+    if let Some(executable) = found.iter().find(|each| is_executable(each)) {
+        return Ok(executable.clone());
+    }
+    Err(NotStarted {
+        code: if found.is_empty() { 127 } else { 126 },
+        message: format!("exec: \"{program}\": executable file not found in $PATH"),
+    })
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+}

@@ -1,0 +1,253 @@
+//! The root of a container: a tmpfs with read-only binds of the host's system directories and of the
+//! environment, fresh writable directories, devices, and the volumes. What is mounted is the caller's
+//! choice; how it is put together is decided here.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt as _, symlink};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+
+use super::Plan;
+use super::place::{Kind, Root, descriptor_path};
+use crate::mounts::{self, MountError, Tmpfs};
+use crate::spec::Mount;
+
+/// Directories of the host that every container sees, read-only. A link stays a link.
+const SYSTEM: &[&str] = &[
+    "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt",
+];
+
+/// Fresh directories on disk, one set per attempt, with their modes.
+pub(crate) const SCRATCH: &[(&str, u32)] = &[
+    ("home", 0o755),
+    ("root", 0o700),
+    ("tmp", 0o1777),
+    ("var", 0o755),
+];
+
+/// Directories that programs expect below `/var`.
+pub(crate) const SCRATCH_VAR: &[(&str, u32)] = &[
+    ("cache", 0o755),
+    ("lib", 0o755),
+    ("log", 0o755),
+    ("tmp", 0o1777),
+];
+
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+
+/// Parts of `/proc` through which root could change the host.
+const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys", "sysrq-trigger"];
+
+/// Builds the root and makes it the root of this process and of all that it starts.
+///
+/// # Assumes
+/// The calling process is alone in a mount namespace that is cut off from others.
+pub(super) fn enter(plan: &Plan) -> Result<(), MountError> {
+    let path = plan.mount_dir.join("root");
+    mount_tmpfs(plan, &path, 0o755)?;
+    let mut root = Root {
+        path: &path,
+        marker: &plan.marker,
+        rebuilt: Vec::new(),
+    };
+    bind_system(plan, &mut root)?;
+    mount_devices(plan, &path)?;
+    mount_kernel(&path)?;
+    bind_names(plan, &mut root)?;
+    mount_volumes(plan, &mut root)?;
+    let mut sealed = root.rebuilt;
+    if plan.spec.read_only_root {
+        sealed.push(path.clone());
+        sealed.extend(SCRATCH.iter().map(|(name, _)| path.join(name)));
+    }
+    mounts::seal_exactly(&sealed)?;
+    pivot(&path).map_err(MountError::at("enter", &path))
+}
+
+fn mount_tmpfs(plan: &Plan, at: &Path, mode: u32) -> Result<(), MountError> {
+    let tmpfs = Tmpfs {
+        marker: &plan.marker,
+        mode,
+        bytes_max: None,
+    };
+    tmpfs.mount(at)
+}
+
+fn bind_system(plan: &Plan, root: &mut Root<'_>) -> Result<(), MountError> {
+    let mut sealed = Vec::new();
+    for name in SYSTEM {
+        let (host, inside) = (Path::new("/").join(name), root.path.join(name));
+        let failed = || MountError::at::<io::Error>("make", &inside);
+        let Ok(metadata) = fs::symlink_metadata(&host) else {
+            continue;
+        };
+        if metadata.is_symlink() {
+            let target = fs::read_link(&host).map_err(failed())?;
+            symlink(target, &inside).map_err(failed())?;
+        } else {
+            fs::create_dir(&inside).map_err(failed())?;
+            mounts::bind(&host, &inside)?;
+            sealed.push(inside);
+        }
+    }
+    // Nothing may be made inside a bind before it is read-only: it would be made on the host.
+    mounts::seal_trees(&sealed)?;
+    make_scratch(plan, root.path)?;
+    let mut bound = Vec::new();
+    for source in &plan.spec.environment {
+        let is_seen = SYSTEM
+            .iter()
+            .any(|name| source.starts_with(Path::new("/").join(name)));
+        if !is_seen {
+            let place = root.place(source, Kind::Directory)?;
+            let real = place.real_path().map_err(MountError::at("find", source))?;
+            mounts::bind(source, &place.path())?;
+            bound.push(real);
+        }
+    }
+    mounts::seal_trees(&bound)
+}
+
+fn make_scratch(plan: &Plan, root: &Path) -> Result<(), MountError> {
+    for (name, _) in SCRATCH {
+        let inside = root.join(name);
+        fs::create_dir(&inside).map_err(MountError::at("make", &inside))?;
+        mounts::bind(&plan.scratch.join(name), &inside)?;
+    }
+    for name in ["run", "dev", "proc", "sys", "mnt", "srv"] {
+        let inside = root.join(name);
+        fs::create_dir(&inside).map_err(MountError::at("make", &inside))?;
+    }
+    Ok(())
+}
+
+fn mount_devices(plan: &Plan, root: &Path) -> Result<(), MountError> {
+    let dev = root.join("dev");
+    mount_tmpfs(plan, &dev, 0o755)?;
+    let failed = || MountError::at::<io::Error>("make devices in", &dev);
+    for name in DEVICES {
+        let (host, inside) = (Path::new("/dev").join(name), dev.join(name));
+        if host.exists() {
+            fs::File::create(&inside).map_err(failed())?;
+            mounts::bind(&host, &inside)?;
+        }
+    }
+    let links = [
+        ("/proc/self/fd", "fd"),
+        ("/proc/self/fd/0", "stdin"),
+        ("/proc/self/fd/1", "stdout"),
+        ("/proc/self/fd/2", "stderr"),
+        ("pts/ptmx", "ptmx"),
+    ];
+    for (target, name) in links {
+        symlink(target, dev.join(name)).map_err(failed())?;
+    }
+    let (pts, shm) = (dev.join("pts"), dev.join("shm"));
+    fs::create_dir(&pts).map_err(failed())?;
+    fs::create_dir(&shm).map_err(failed())?;
+    let flags = MountFlags::NOSUID | MountFlags::NOEXEC;
+    mount(
+        "devpts",
+        &pts,
+        "devpts",
+        flags,
+        c"newinstance,ptmxmode=0666,mode=0620",
+    )
+    .map_err(MountError::at("mount devpts at", &pts))?;
+    mounts::bind(&plan.mount_dir.join("shm"), &shm)
+}
+
+fn mount_kernel(root: &Path) -> Result<(), MountError> {
+    let (proc, sys) = (root.join("proc"), root.join("sys"));
+    mounts::mount_proc(&proc)?;
+    let mut sealed = vec![sys.clone()];
+    for name in PROC_READ_ONLY {
+        let part = proc.join(name);
+        if part.exists() {
+            mounts::bind(&part, &part)?;
+            sealed.push(part);
+        }
+    }
+    mounts::bind(Path::new("/sys"), &sys)?;
+    mounts::seal_trees(&sealed)
+}
+
+/// Puts the pod's own hosts, resolv.conf and the like over the host's.
+fn bind_names(plan: &Plan, root: &mut Root<'_>) -> Result<(), MountError> {
+    let etc = plan.etc();
+    for name in crate::record::names(&etc) {
+        let place = root.place(&Path::new("/etc").join(&name), Kind::File)?;
+        mounts::bind(&etc.join(&name), &place.path())?;
+    }
+    Ok(())
+}
+
+fn mount_volumes(plan: &Plan, root: &mut Root<'_>) -> Result<(), MountError> {
+    let mut ordered: Vec<&Mount> = plan.spec.mounts.iter().collect();
+    // Outer paths first, or they would hide the inner ones.
+    ordered.sort_by(|a, b| a.mount_path.cmp(&b.mount_path));
+    for each in ordered {
+        mount_volume(plan, root, each)?;
+    }
+    Ok(())
+}
+
+fn mount_volume(plan: &Plan, root: &mut Root<'_>, each: &Mount) -> Result<(), MountError> {
+    let failed = || MountError::at::<io::Error>("mount a volume at", &each.mount_path);
+    let volume = plan.volumes.get(&each.volume).ok_or_else(|| {
+        let message = format!("the pod has no volume {}", each.volume);
+        failed()(io::Error::other(message))
+    })?;
+    let source = open_source(volume, each).map_err(failed())?;
+    let source_path = descriptor_path(&source);
+    let metadata = fs::metadata(&source_path).map_err(failed())?;
+    let kind = if metadata.is_dir() {
+        Kind::Directory
+    } else {
+        Kind::File
+    };
+    let place = root.place(&each.mount_path, kind)?;
+    let real = place.real_path().map_err(failed())?;
+    mounts::bind(&source_path, &place.path())?;
+    if each.read_only && !metadata.file_type().is_socket() {
+        mounts::seal_trees(&[real])?;
+    }
+    Ok(())
+}
+
+/// Opens what a mount shows. A `subPath` is made if it is missing, and cannot leave the volume
+/// whatever links other containers have put there.
+fn open_source(volume: &Path, each: &Mount) -> io::Result<std::os::fd::OwnedFd> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let base = rustix::fs::open(volume, flags, Mode::empty())?;
+    let Some(sub_path) = &each.sub_path else {
+        return Ok(base);
+    };
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let open = |path: &Path| openat2(&base, path, flags, Mode::empty(), resolve);
+    let mut reached = PathBuf::new();
+    for name in sub_path.components() {
+        let parent = if reached.as_os_str().is_empty() {
+            ".".into()
+        } else {
+            reached.clone()
+        };
+        reached.push(name);
+        if matches!(open(&reached), Err(rustix::io::Errno::NOENT)) {
+            let directory = open(&parent)?;
+            rustix::fs::mkdirat(directory, name.as_os_str(), Mode::from_raw_mode(0o755))?;
+        }
+    }
+    Ok(open(&reached)?)
+}
+
+fn pivot(root: &Path) -> io::Result<()> {
+    std::env::set_current_dir(root)?;
+    // The old root lands on top of the new one, from where it is taken away.
+    rustix::process::pivot_root(".", ".")?;
+    unmount(".", UnmountFlags::DETACH)?;
+    std::env::set_current_dir("/")
+}

@@ -1,0 +1,41 @@
+//! Runs pods as local processes, with root and without. Hands only: restart policy, readiness, names
+//! and everything else that is decided is decided by the caller.
+//!
+//! Three processes. *The caller* holds a [`Node`]. *The node* (`sundown __node`, one per data
+//! directory) outlives it: it owns the namespaces, the bridge, the name server and the pods. *The
+//! init* of each pod starts containers, keeps their logs, and writes how they ended before anybody
+//! hears of it. All three are the same binary, which calls [`stage`] first in `main`.
+#![cfg(target_os = "linux")]
+
+mod client;
+mod container;
+mod dns;
+mod leftovers;
+mod mounts;
+mod netlink;
+mod network;
+mod paths;
+mod pod;
+mod record;
+mod serve;
+mod spec;
+mod stage;
+mod state;
+mod wire;
+
+pub use client::{
+    Accepted, Config, Egress, EgressRules, Forward, HttpProbe, Node, NodeError, ProbeError,
+    ProbeResult, Watch,
+};
+pub use leftovers::leftovers;
+pub use network::Subnet;
+pub use paths::{NodePaths, PodPaths};
+pub use spec::{
+    ContainerKey, ContainerSpec, File, HostPathKind, HostsEntry, Mount, PodSpec, RunAs, Volume,
+    VolumeSource,
+};
+pub use stage::{NODE, Settings, stage};
+pub use state::{
+    Change, ContainerState, ContainerStatus, ExecResult, Exit, ExitReason, Isolation, PodState,
+};
+pub use wire::Refusal;

@@ -1,0 +1,144 @@
+//! The node: the first process of its pid namespace, alone in its network namespace but for its pods.
+//! Hands only: it does what it is asked over its socket, and what it knows goes out as whole states.
+//!
+//! If it is killed, the kernel kills every process of its pid namespace, and with them go mounts,
+//! links and namespaces. What stays is the pods' directories; the next node reports them as lost.
+
+mod calls;
+mod directory;
+mod door;
+mod hands;
+mod registry;
+mod setup;
+
+use std::ffi::OsString;
+use std::io::{self, BufReader, Read as _};
+use std::net::Ipv4Addr;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::thread;
+
+use crate::dns::Names;
+use crate::paths::NodePaths;
+use crate::stage::{Announcement, Settings, announce, argument};
+use crate::state::Isolation;
+use crate::wire::{self, Call, Reply};
+use registry::Registry;
+
+/// The running node, shared by the threads that answer calls.
+#[derive(Debug)]
+struct Node {
+    settings: Settings,
+    paths: NodePaths,
+    isolation: Isolation,
+    bridge_index: u32,
+    names: Names,
+    registry: Registry,
+}
+
+/// Runs as the node until it has nothing left to do.
+pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
+    let started = start(arguments);
+    let (node, listener) = match started {
+        Ok(started) => started,
+        Err(message) => {
+            announce(&Announcement::Failed { message });
+            return ExitCode::FAILURE;
+        }
+    };
+    announce(&Announcement::Ready(node.isolation.clone()));
+    let acceptor = Arc::clone(&node);
+    let accepting = thread::Builder::new()
+        .name("accept".to_owned())
+        .spawn(move || accept(&acceptor, &listener));
+    if let Err(error) = accepting {
+        eprintln!("node: {error}");
+        return ExitCode::FAILURE;
+    }
+    node.registry.wait_until_idle(node.settings.idle);
+    // Before the lock goes with this process: a client that finds no socket starts another node.
+    setup::clear(&node.paths);
+    ExitCode::SUCCESS
+}
+
+fn start(arguments: &[OsString]) -> Result<(Arc<Node>, UnixListener), String> {
+    let settings: Settings = argument(arguments, 0)?;
+    let isolation: Isolation = argument(arguments, 1)?;
+    let describe = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
+    let paths = NodePaths::new(&settings.data_dir).map_err(describe("data directory"))?;
+    setup::redirect_errors(&paths).map_err(describe("log"))?;
+    setup::set_file_mask();
+    setup::mount(&paths)?;
+    let bridge_index = crate::network::make_bridge(settings.subnet).map_err(describe("bridge"))?;
+    let names = Names::default();
+    crate::dns::serve(settings.subnet.bridge, &names).map_err(describe("name server"))?;
+    let found = setup::find_lost(&paths);
+    let listener = setup::listen(&paths).map_err(describe("socket"))?;
+    let node = Node {
+        registry: Registry::new(found, settings.subnet),
+        settings,
+        paths,
+        isolation,
+        bridge_index,
+        names,
+    };
+    Ok((Arc::new(node), listener))
+}
+
+fn accept(node: &Arc<Node>, listener: &UnixListener) {
+    for stream in listener.incoming().flatten() {
+        let node = Arc::clone(node);
+        // Counted here and not on the thread, so that the node cannot end in between.
+        if !node.registry.client_came() {
+            continue;
+        }
+        let spawned = thread::Builder::new()
+            .name("call".to_owned())
+            .spawn(move || {
+                let served = serve(&node, stream);
+                node.registry.client_left();
+                if let Err(error) = served {
+                    eprintln!("node: call: {error}");
+                }
+            });
+        if let Err(error) = spawned {
+            eprintln!("node: no thread for a call: {error}");
+        }
+    }
+}
+
+/// One connection is one call.
+fn serve(node: &Arc<Node>, mut stream: UnixStream) -> io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let Some(call) = wire::receive::<Call>(&mut reader)? else {
+        return Ok(());
+    };
+    match call {
+        Call::Watch => door::watch(node, stream, reader),
+        Call::Dial { to, timeout_ms } => door::dial(&stream, to, timeout_ms),
+        Call::Listen { at } => door::listen(stream, reader, at),
+        Call::Hello => {
+            let reply: Reply = Ok(calls::hello(node));
+            wire::send(&mut stream, &reply)?;
+            // The client is there as long as this connection is.
+            reader.read(&mut [0]).map(drop)
+        }
+        other => {
+            let is_end = matches!(other, Call::End);
+            let reply: Reply = calls::answer(node, other);
+            // A client that has gone needs no answer.
+            let _ = wire::send(&mut stream, &reply);
+            if is_end && reply.is_ok() {
+                node.registry.end();
+            }
+            Ok(())
+        }
+    }
+}
+
+impl Node {
+    fn bridge(&self) -> Ipv4Addr {
+        self.settings.subnet.bridge
+    }
+}

@@ -1,0 +1,81 @@
+//! The directory of a pod: written before its first process, removed after its last one.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::unix::fs::DirBuilderExt as _;
+
+use super::setup::REMOVING;
+use crate::paths::{NodePaths, PodPaths};
+use crate::record::{self, Identity};
+use crate::spec::PodSpec;
+
+/// Writes who the pod is and what it finds below `/etc`.
+pub(super) fn write(
+    bridge: Ipv4Addr,
+    paths: &PodPaths,
+    spec: &PodSpec,
+    address: Ipv4Addr,
+) -> io::Result<()> {
+    let mut private = fs::DirBuilder::new();
+    private.recursive(true).mode(0o700).create(paths.dir())?;
+    fs::create_dir_all(paths.etc())?;
+    fs::create_dir_all(paths.containers())?;
+    fs::write(paths.etc().join("hosts"), hosts(spec, address))?;
+    fs::write(paths.etc().join("hostname"), format!("{}\n", spec.hostname))?;
+    fs::write(paths.etc().join("resolv.conf"), resolver(bridge, spec))?;
+    if let Ok(text) = fs::read_to_string("/etc/nsswitch.conf") {
+        fs::write(paths.etc().join("nsswitch.conf"), name_services(&text))?;
+    }
+    let identity = Identity {
+        uid: spec.uid.clone(),
+        namespace: spec.namespace.clone(),
+        name: spec.name.clone(),
+        address,
+    };
+    record::write_durably(&paths.identity(), &identity)
+}
+
+fn hosts(spec: &PodSpec, address: Ipv4Addr) -> String {
+    let mut text = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n".to_owned();
+    let _ = writeln!(text, "{address}\t{}", spec.hostname);
+    for entry in &spec.hosts {
+        let _ = writeln!(text, "{}\t{}", entry.address, entry.names.join("\t"));
+    }
+    text
+}
+
+fn resolver(bridge: Ipv4Addr, spec: &PodSpec) -> String {
+    let search = match spec.search_domains.as_slice() {
+        [] => String::new(),
+        domains => format!("search {}\n", domains.join(" ")),
+    };
+    format!("nameserver {bridge}\n{search}options ndots:5\n")
+}
+
+/// The host may ask services that a pod cannot reach, and wait for them.
+fn name_services(text: &str) -> String {
+    let mut changed = String::with_capacity(text.len());
+    for line in text.lines() {
+        let is_hosts = line.trim_start().starts_with("hosts:");
+        changed.push_str(if is_hosts { "hosts: files dns" } else { line });
+        changed.push('\n');
+    }
+    changed
+}
+
+/// Removes the directory of a pod; not finding it is success.
+pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
+    let directory = paths.pod(uid);
+    let doomed = paths.pods_dir().join(format!("{REMOVING}{uid}"));
+    // Renamed first: half a directory must not be taken for a pod by the next node.
+    match fs::rename(directory.dir(), &doomed) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    match fs::remove_dir_all(&doomed) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

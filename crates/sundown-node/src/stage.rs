@@ -1,0 +1,99 @@
+//! The lives of the binary that are not its own: it is executed again as the node, as a pod's init and
+//! as a container's init, because namespaces are entered by a process before it has threads, and
+//! because the first process of a pid namespace must be a new one.
+
+mod enter;
+mod launch;
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::network::Subnet;
+use crate::state::Isolation;
+use crate::{container, pod, serve};
+
+/// The one stage that people may see: `sundown __node --data-dir DIR`.
+pub const NODE: &str = "__node";
+const NAMESPACES: &str = "__node-namespaces";
+const SERVE: &str = "__node-serve";
+pub(crate) const POD: &str = "__node-pod";
+pub(crate) const CONTAINER: &str = "__node-container";
+
+/// How a node is to be run; fixed at its start.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    pub data_dir: PathBuf,
+    pub subnet: Subnet,
+    /// How long a node without pods waits for a client before it ends.
+    pub idle: Duration,
+    /// Size of one of the two files of a container's log.
+    pub log_bytes_max: u64,
+}
+
+impl Settings {
+    /// The usual settings for a data directory.
+    pub fn new(data_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            data_dir: data_dir.into(),
+            subnet: Subnet::default(),
+            idle: Duration::from_mins(1),
+            log_bytes_max: 10 << 20,
+        }
+    }
+}
+
+/// What a starting node says on standard output, once.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Announcement {
+    Ready(Isolation),
+    /// Another node has the data directory.
+    Occupied,
+    Failed {
+        message: String,
+    },
+}
+
+/// Runs a stage if the arguments name one; `None` for every other command line.
+///
+/// # Assumes
+/// Called first in `main`: no thread exists yet.
+pub fn stage(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> {
+    let mut arguments = arguments.into_iter().skip(1);
+    let name = arguments.next()?;
+    let rest: Vec<OsString> = arguments.collect();
+    match name.to_str()? {
+        NODE => Some(launch::run(&rest)),
+        NAMESPACES => Some(enter::run(&rest)),
+        SERVE => Some(serve::run(&rest)),
+        POD => Some(pod::run()),
+        CONTAINER => Some(container::run()),
+        _ => None,
+    }
+}
+
+/// This binary once more, in another life. The link works even if the file has been replaced.
+pub(crate) fn again(stage: &str) -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("sundown").arg(stage).env_clear();
+    command
+}
+
+/// Reads an argument that an earlier stage wrote.
+pub(crate) fn argument<T: serde::de::DeserializeOwned>(
+    arguments: &[OsString],
+    index: usize,
+) -> Result<T, String> {
+    let text = arguments.get(index).and_then(|each| each.to_str());
+    let text = text.ok_or_else(|| "an argument is missing".to_owned())?;
+    serde_json::from_str(text).map_err(|error| format!("argument {text}: {error}"))
+}
+
+/// Says how the start went. Nobody may be listening any more, which changes nothing.
+pub(crate) fn announce(announcement: &Announcement) {
+    let _ = crate::wire::send(&mut std::io::stdout(), announcement);
+}

@@ -1,0 +1,143 @@
+//! The node with real processes. The test binary is executed again as the node, as pods' and
+//! containers' inits, and as a client that is killed, so its `main` comes first.
+#![allow(clippy::print_stdout, reason = "a test runner prints its results")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "test code, which clippy does not recognise without the usual harness"
+)]
+
+mod death;
+mod files;
+mod life;
+mod many;
+mod network;
+mod runner;
+mod world;
+
+use std::process::ExitCode;
+
+use runner::Test;
+
+/// Every test: as root and, in a second run, as an unprivileged user.
+const TESTS: &[Test] = &[
+    (
+        "life::exit_codes_and_signals_are_recorded",
+        life::exit_codes_and_signals_are_recorded,
+    ),
+    (
+        "life::a_command_that_is_not_there_says_so",
+        life::a_command_that_is_not_there_says_so,
+    ),
+    (
+        "life::attempts_are_started_once",
+        life::attempts_are_started_once,
+    ),
+    (
+        "life::a_pod_that_ignores_sigterm_is_removed",
+        life::a_pod_that_ignores_sigterm_is_removed,
+    ),
+    (
+        "life::a_double_fork_dies_with_its_container",
+        life::a_double_fork_dies_with_its_container,
+    ),
+    (
+        "life::signals_reach_the_command",
+        life::signals_reach_the_command,
+    ),
+    (
+        "life::a_log_without_end_is_bounded",
+        life::a_log_without_end_is_bounded,
+    ),
+    (
+        "life::commands_run_inside_a_container",
+        life::commands_run_inside_a_container,
+    ),
+    (
+        "life::the_choice_of_isolation_is_told",
+        life::the_choice_of_isolation_is_told,
+    ),
+    (
+        "life::another_user_runs_where_there_is_one",
+        life::another_user_runs_where_there_is_one,
+    ),
+    (
+        "files::mount_paths_need_not_exist_on_the_host",
+        files::mount_paths_need_not_exist_on_the_host,
+    ),
+    (
+        "files::the_host_is_read_only_and_homes_are_fresh",
+        files::the_host_is_read_only_and_homes_are_fresh,
+    ),
+    (
+        "files::secrets_are_on_no_disk",
+        files::secrets_are_on_no_disk,
+    ),
+    (
+        "files::containers_share_volumes_and_shm",
+        files::containers_share_volumes_and_shm,
+    ),
+    (
+        "files::host_paths_are_checked",
+        files::host_paths_are_checked,
+    ),
+    (
+        "files::a_sub_path_cannot_leave_its_volume",
+        files::a_sub_path_cannot_leave_its_volume,
+    ),
+    (
+        "files::a_read_only_root_keeps_volumes_writable",
+        files::a_read_only_root_keeps_volumes_writable,
+    ),
+    (
+        "network::pods_talk_by_name_on_the_same_port",
+        network::pods_talk_by_name_on_the_same_port,
+    ),
+    (
+        "network::names_are_answered_at_once",
+        network::names_are_answered_at_once,
+    ),
+    (
+        "network::the_host_dials_probes_and_forwards",
+        network::the_host_dials_probes_and_forwards,
+    ),
+    ("network::pods_reach_the_door", network::pods_reach_the_door),
+    (
+        "network::the_way_out_is_a_proxy",
+        network::the_way_out_is_a_proxy,
+    ),
+    (
+        "network::addresses_are_kept_and_checked",
+        network::addresses_are_kept_and_checked,
+    ),
+    (
+        "death::a_killed_client_finds_its_pods_again",
+        death::a_killed_client_finds_its_pods_again,
+    ),
+    (
+        "death::a_killed_node_leaves_nothing_but_records",
+        death::a_killed_node_leaves_nothing_but_records,
+    ),
+    (
+        "death::a_killed_pod_init_is_a_lost_pod",
+        death::a_killed_pod_init_is_a_lost_pod,
+    ),
+    ("death::an_idle_node_ends", death::an_idle_node_ends),
+    (
+        "death::two_clients_share_a_node",
+        death::two_clients_share_a_node,
+    ),
+    (
+        "many::a_hundred_pods_come_and_go",
+        many::a_hundred_pods_come_and_go,
+    ),
+];
+
+fn main() -> ExitCode {
+    if let Some(code) = sundown_node::stage(std::env::args_os()) {
+        return code;
+    }
+    if let Some(code) = death::role() {
+        return code;
+    }
+    runner::run(TESTS)
+}

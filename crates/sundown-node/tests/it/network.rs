@@ -1,0 +1,252 @@
+//! Pods, names and the door.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use sundown_node::{EgressRules, HttpProbe, Node, ProbeError};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use crate::world::{PATIENCE, World, a_container, a_pod, block_on, sh};
+
+/// A web server at the port that every pod uses.
+const SERVER: &str = "import http.server, socket\n\
+class H(http.server.BaseHTTPRequestHandler):\n\
+\x20   def do_GET(self):\n\
+\x20       self.send_response(200 if self.path == '/ok' else 503)\n\
+\x20       self.end_headers()\n\
+\x20       self.wfile.write(socket.gethostname().encode())\n\
+http.server.HTTPServer(('0.0.0.0', 8000), H).serve_forever()\n";
+
+async fn serve(world: &World, uid: &str) -> Result<Ipv4Addr> {
+    let state = world
+        .run(a_pod(uid), a_container(&["python3", "-c", SERVER]))
+        .await?;
+    let to = SocketAddrV4::new(state.address, 8000);
+    let begun_at = std::time::Instant::now();
+    while world
+        .node
+        .probe_tcp(to, Duration::from_secs(5))
+        .await
+        .is_err()
+    {
+        ensure!(begun_at.elapsed() < PATIENCE, "{uid} does not serve");
+        tokio::task::yield_now().await;
+    }
+    Ok(state.address)
+}
+
+fn probe(address: Ipv4Addr, path: &str) -> HttpProbe {
+    HttpProbe {
+        address,
+        port: 8000,
+        path: path.to_owned(),
+        scheme: "HTTP".to_owned(),
+        headers: Vec::new(),
+        timeout: Duration::from_secs(20),
+    }
+}
+
+async fn name(node: &Node, name: &str, address: Ipv4Addr) -> Result<()> {
+    let full = format!("{name}.default.svc.cluster.local");
+    Ok(node.set_names(vec![(full, vec![address])]).await?)
+}
+
+pub(crate) fn pods_talk_by_name_on_the_same_port() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let one = serve(&world, "one").await?;
+        let two = serve(&world, "two").await?;
+        ensure!(one != two);
+        name(&world.node, "two", two).await?;
+        let script = "import socket, urllib.request
+for name in ['two', 'two.default', 'two.default.svc.cluster.local', 'localhost', 'one']:
+    try: print(name, urllib.request.urlopen('http://%s:8000/ok' % name).read().decode())
+    except OSError: print(name, 'refused')
+print(socket.gethostbyname('one'))";
+        let argv = vec!["python3".to_owned(), "-c".to_owned(), script.to_owned()];
+        let found = world
+            .node
+            .exec("one", "main", argv, PATIENCE, 10000)
+            .await?;
+        let expected = format!(
+            "two two\ntwo.default two\ntwo.default.svc.cluster.local two\nlocalhost one\none one\n{one}\n"
+        );
+        ensure!(found.output == expected, "{found:?}");
+        world.close().await
+    })
+}
+
+pub(crate) fn names_are_answered_at_once() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let address = Ipv4Addr::new(10, 88, 7, 7);
+        name(&world.node, "known", address).await?;
+        let script = "import socket, time
+def ask(name, family):
+    begun = time.time()
+    try: answer = socket.getaddrinfo(name, 1, family, socket.SOCK_STREAM)[0][4][0]
+    except socket.gaierror as e: answer = e.args[0]
+    print(name, answer, 'at once' if time.time() - begun < 2 else 'late')
+ask('known', socket.AF_INET)
+ask('known', socket.AF_INET6)
+ask('metadata.google.internal', socket.AF_UNSPEC)";
+        world
+            .run(a_pod("asks"), a_container(&["python3", "-c", script]))
+            .await?;
+        let (exit, log) = world.finish("asks").await?;
+        let lines: Vec<&str> = log.lines().collect();
+        ensure!(exit.code == 0 && lines.len() == 3, "{exit:?} {log}");
+        ensure!(lines[0] == "known 10.88.7.7 at once", "{log}");
+        ensure!(
+            lines[1].starts_with("known -") && lines[1].ends_with("at once"),
+            "{log}"
+        );
+        ensure!(lines[2].contains(" -2 at once"), "{log}");
+        world.close().await
+    })
+}
+
+pub(crate) fn the_host_dials_probes_and_forwards() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let address = serve(&world, "web").await?;
+        let found = world.node.probe_http(&probe(address, "/ok")).await?;
+        ensure!(found.is_success() && found.body == "web", "{found:?}");
+        ensure!(
+            !world
+                .node
+                .probe_http(&probe(address, "/no"))
+                .await?
+                .is_success()
+        );
+        let mut secure = probe(address, "/ok");
+        "HTTPS".clone_into(&mut secure.scheme);
+        let refused = world.node.probe_http(&secure).await;
+        ensure!(
+            matches!(refused, Err(ProbeError::Scheme { .. })),
+            "{refused:?}"
+        );
+        let closed = world
+            .node
+            .probe_tcp(SocketAddrV4::new(address, 9), Duration::from_secs(5))
+            .await;
+        ensure!(
+            matches!(closed, Err(ProbeError::Connection { .. })),
+            "{closed:?}"
+        );
+        let forward = world
+            .node
+            .forward(0, SocketAddrV4::new(address, 8000))
+            .await?;
+        let mut stream = tokio::net::TcpStream::connect(forward.local_address()).await?;
+        stream.write_all(b"GET /ok HTTP/1.0\r\n\r\n").await?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await?;
+        ensure!(text.ends_with("web"), "{text}");
+        world.close().await
+    })
+}
+
+pub(crate) fn pods_reach_the_door() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let at = SocketAddrV4::new(world.node.bridge(), 6443);
+        let mut door = world.node.listen_in_node(at).await?;
+        ensure!(
+            world.node.listen_in_node(at).await.is_err(),
+            "the address is taken"
+        );
+        let script = format!(
+            "import socket; s = socket.create_connection(('{}', 6443)); s.sendall(b'hello'); print(s.recv(100).decode())",
+            at.ip()
+        );
+        world
+            .run(a_pod("inside"), a_container(&["python3", "-c", &script]))
+            .await?;
+        let mut stream = tokio::time::timeout(PATIENCE, door.accept()).await??;
+        let mut text = [0; 5];
+        stream.read_exact(&mut text).await?;
+        ensure!(&text == b"hello");
+        stream.write_all(b"welcome").await?;
+        drop(stream);
+        let (exit, log) = world.finish("inside").await?;
+        ensure!(exit.code == 0 && log == "welcome", "{exit:?} {log}");
+        drop(door);
+        world.close().await
+    })
+}
+
+pub(crate) fn addresses_are_kept_and_checked() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let wanted = Ipv4Addr::new(10, 88, 9, 9);
+        let mut pod = a_pod("fixed");
+        pod.address = Some(wanted);
+        ensure!(world.node.create_pod(pod.clone()).await?.address == wanted);
+        "other".clone_into(&mut pod.uid);
+        ensure!(world.node.create_pod(pod.clone()).await.is_err(), "taken");
+        pod.address = Some(Ipv4Addr::new(192, 168, 0, 1));
+        ensure!(world.node.create_pod(pod.clone()).await.is_err(), "outside");
+        world.node.remove_pod("fixed").await?;
+        pod.address = Some(wanted);
+        ensure!(world.node.create_pod(pod).await?.address == wanted);
+        let (_, log) = world
+            .script(
+                "shows",
+                "hostname -i 2>/dev/null || grep shows /etc/hosts | cut -f1",
+            )
+            .await?;
+        ensure!(log.starts_with("10.88."), "{log}");
+        world.node.start_container("other", sh("true")).await?;
+        world.close().await
+    })
+}
+
+pub(crate) fn the_way_out_is_a_proxy() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let outside = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let port = outside.local_addr()?.port();
+        let bridge = world.node.bridge();
+        let rules = EgressRules {
+            allow_loopback: true,
+        };
+        let open = SocketAddrV4::new(bridge, 3128);
+        let open = world.node.offer_egress(open, rules).await?;
+        let strict = SocketAddrV4::new(bridge, 3129);
+        let _strict = world
+            .node
+            .offer_egress(strict, EgressRules::default())
+            .await?;
+        let script = format!(
+            "import socket
+def ask(proxy, line):
+    s = socket.create_connection(('{bridge}', proxy))
+    s.sendall((line + '\\r\\nHost: x\\r\\n\\r\\n').encode())
+    first = s.recv(1000).decode().splitlines()[0]
+    print(first)
+    return s
+ask(3129, 'CONNECT 127.0.0.1:{port} HTTP/1.1')
+ask(3128, 'GET http://127.0.0.1:{port}/ HTTP/1.1')
+s = ask(3128, 'CONNECT 127.0.0.1:{port} HTTP/1.1')
+s.sendall(b'hello')
+print(s.recv(100).decode())"
+        );
+        world
+            .run(a_pod("leaves"), a_container(&["python3", "-c", &script]))
+            .await?;
+        let accepted = tokio::time::timeout(PATIENCE, outside.accept()).await?;
+        let (mut stream, _) = accepted?;
+        let mut text = [0; 5];
+        stream.read_exact(&mut text).await?;
+        ensure!(&text == b"hello");
+        stream.write_all(b"welcome").await?;
+        let (exit, log) = world.finish("leaves").await?;
+        let expected = "HTTP/1.1 403 Forbidden\nHTTP/1.1 405 Method Not Allowed\n\
+            HTTP/1.1 200 Connection established\nwelcome";
+        ensure!(exit.code == 0 && log == expected, "{exit:?} {log}");
+        ensure!(open.address().port() == 3128);
+        world.close().await
+    })
+}
