@@ -10,6 +10,7 @@
 mod client;
 mod container;
 mod dns;
+pub mod environment;
 mod leftovers;
 mod mounts;
 mod netlink;

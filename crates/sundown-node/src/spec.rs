@@ -213,3 +213,20 @@ impl ContainerSpec {
         relative.map(|mount| format!("mount path {} is not absolute", mount.mount_path.display()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_plain_name;
+
+    /// The decision alone is tested: no removal is ever handed a name that it must refuse.
+    #[test]
+    fn names_that_could_lead_elsewhere_are_not_plain() {
+        let hostile = [
+            "", "/", "//", ".", "..", "../x", "/etc", "a/b", "a/../b", ".hidden", "a\0b",
+        ];
+        for name in hostile {
+            assert!(!is_plain_name(name), "{name:?}");
+        }
+        assert!(is_plain_name("0b3f-uid_1.2"));
+    }
+}

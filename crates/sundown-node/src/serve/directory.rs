@@ -9,7 +9,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use super::setup::REMOVING;
 use crate::paths::{NodePaths, PodPaths};
 use crate::record::{self, Identity};
-use crate::spec::PodSpec;
+use crate::spec::{PodSpec, is_plain_name};
 
 /// Writes who the pod is and what it finds below `/etc`.
 pub(super) fn write(
@@ -67,6 +67,12 @@ fn name_services(text: &str) -> String {
 
 /// Removes the directory of a pod; not finding it is success.
 pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
+    // A path that is joined to another replaces it when it is absolute: what is no plain name must
+    // never come near a removal.
+    if !is_plain_name(uid) {
+        let message = format!("{uid:?} cannot name a directory of ours");
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+    }
     let directory = paths.pod(uid);
     let doomed = paths.pods_dir().join(format!("{REMOVING}{uid}"));
     // Renamed first: half a directory must not be taken for a pod by the next node.

@@ -1,0 +1,293 @@
+//! The cache of environments: what is there, what is made, what is removed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use tokio::sync::Mutex;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::make::{self, MakeError, Order, Progress};
+use super::python;
+use super::recipe::{PythonVersion, Recipe, Rules};
+use super::{Environment, Standing};
+use crate::spec::is_plain_name;
+
+/// Written last: without it an environment is not whole.
+const MARK: &str = "sundown.json";
+
+/// The programs of the host, as every container finds them.
+const HOST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// All environments of a user.
+#[derive(Debug)]
+pub struct Environments {
+    directory: PathBuf,
+    rules: Rules,
+    /// One is made at a time: they share the network and the disk.
+    making: Mutex<()>,
+}
+
+/// An environment in the cache.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    pub name: String,
+    pub path: PathBuf,
+    pub requirements: Vec<String>,
+    pub python: String,
+    /// Whether it was made to its end.
+    pub is_whole: bool,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Mark {
+    requirements: Vec<String>,
+    python: PythonVersion,
+    prefix: PathBuf,
+}
+
+impl Environments {
+    /// The environments in a directory, by these rules.
+    pub fn new(directory: PathBuf, rules: Rules) -> Self {
+        Self {
+            directory,
+            rules,
+            making: Mutex::default(),
+        }
+    }
+
+    /// How an image stands.
+    pub async fn standing(&self, image: &str) -> Standing {
+        let recipe = match self.rules.recipe(image) {
+            Ok(recipe) => recipe,
+            Err(unknown) => return Standing::Unavailable(unknown.to_string()),
+        };
+        match recipe {
+            Recipe::Packages {
+                name,
+                requirements,
+                python,
+            } => {
+                let path = self.path(&name, &requirements, python);
+                match mark(&path) {
+                    Some(mark) => Standing::Ready(virtual_environment(&path, &mark.prefix)),
+                    None => Standing::Missing,
+                }
+            }
+            Recipe::Python { python } => of_python(python).await,
+            Recipe::Host { program, command } => of_host(&program, command),
+            Recipe::Prefix { path } => of_prefix(&path).await,
+        }
+    }
+
+    /// Makes what is missing for an image, unless somebody made it meanwhile.
+    pub async fn make(
+        &self,
+        image: &str,
+        tell: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Environment, MakeError> {
+        let _one = self.making.lock().await;
+        match self.standing(image).await {
+            Standing::Ready(environment) => return Ok(environment),
+            Standing::Unavailable(why) => return Err(MakeError::Unavailable(why)),
+            Standing::Missing => {}
+        }
+        let Ok(Recipe::Packages {
+            name,
+            requirements,
+            python,
+        }) = self.rules.recipe(image)
+        else {
+            unreachable!("only packages are missing")
+        };
+        let path = self.path(&name, &requirements, python);
+        let _lock = self.lock(&path).await?;
+        if let Some(mark) = mark(&path) {
+            return Ok(virtual_environment(&path, &mark.prefix));
+        }
+        let order = Order {
+            directory: &path,
+            requirements: &requirements,
+            python,
+        };
+        let found = make::make(order, tell).await?;
+        let prefix = found.prefix;
+        let mark = Mark {
+            requirements,
+            python: found.version,
+            prefix: prefix.clone(),
+        };
+        let text = serde_json::to_vec(&mark).expect("a mark is plain data");
+        let written = fs::write(path.join(MARK), text);
+        written.map_err(MakeError::io(format!(
+            "write {}",
+            path.join(MARK).display()
+        )))?;
+        Ok(virtual_environment(&path, &prefix))
+    }
+
+    /// What is in the cache.
+    pub fn list(&self) -> io::Result<Vec<Entry>> {
+        let entries = match fs::read_dir(&self.directory) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            if path.is_dir() {
+                found.push(Entry::of(path));
+            }
+        }
+        found.sort_by(|one, other| one.name.cmp(&other.name));
+        Ok(found)
+    }
+
+    /// Removes an environment of the cache by its name; whether it was there.
+    pub fn remove(&self, name: &str) -> io::Result<bool> {
+        let Some(path) = victim(&self.directory, name).filter(|path| path.is_dir()) else {
+            return Ok(false);
+        };
+        // Without its mark it is no environment any more, should the rest be interrupted.
+        match fs::remove_file(path.join(MARK)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
+        fs::remove_dir_all(path)?;
+        Ok(true)
+    }
+
+    fn path(&self, name: &str, requirements: &[String], python: Option<PythonVersion>) -> PathBuf {
+        let python = python.map_or("py3".to_owned(), |(major, minor)| {
+            format!("py{major}.{minor}")
+        });
+        let further = if requirements.len() > 1 {
+            format!("-{:08x}", xxh3_64(requirements.join("\n").as_bytes()) >> 32)
+        } else {
+            String::new()
+        };
+        let name = format!("{name}-{python}{further}");
+        victim(&self.directory, &name).expect("the name of a recipe is plain")
+    }
+
+    /// Other processes of the user may make the same one.
+    async fn lock(&self, path: &Path) -> Result<File, MakeError> {
+        let file = path.with_extension("lock");
+        let what = format!("lock {}", file.display());
+        let locked = tokio::task::spawn_blocking(move || {
+            fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
+            let mut options = OpenOptions::new();
+            let file = options
+                .create(true)
+                .write(true)
+                .truncate(false)
+                .open(file)?;
+            flock(&file, FlockOperation::LockExclusive)?;
+            io::Result::Ok(file)
+        });
+        let locked = locked.await.map_err(io::Error::other).and_then(|it| it);
+        locked.map_err(MakeError::io(what))
+    }
+}
+
+/// What may be removed by a name: a directory right inside the cache, and nothing else.
+fn victim(directory: &Path, name: &str) -> Option<PathBuf> {
+    is_plain_name(name).then(|| directory.join(name))
+}
+
+impl Entry {
+    fn of(path: PathBuf) -> Self {
+        let mark = mark(&path);
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        Self {
+            name: name.into_owned(),
+            is_whole: mark.is_some(),
+            python: mark.as_ref().map_or(String::new(), |mark| {
+                format!("{}.{}", mark.python.0, mark.python.1)
+            }),
+            requirements: mark.map(|mark| mark.requirements).unwrap_or_default(),
+            path,
+        }
+    }
+}
+
+fn mark(path: &Path) -> Option<Mark> {
+    let mark: Mark = serde_json::from_slice(&fs::read(path.join(MARK)).ok()?).ok()?;
+    // A Python that was removed takes its environments with it.
+    mark.prefix.is_dir().then_some(mark)
+}
+
+fn virtual_environment(path: &Path, prefix: &Path) -> Environment {
+    let binds = vec![path.to_owned(), prefix.to_owned()];
+    Environment {
+        binds: binds.into_iter().filter(|it| !is_of_host(it)).collect(),
+        variables: vec![
+            (
+                "PATH".into(),
+                format!("{}:{HOST_PATH}", path.join("bin").display()),
+            ),
+            ("VIRTUAL_ENV".into(), path.display().to_string()),
+        ],
+        command: vec!["bash".into()],
+    }
+}
+
+/// What every pod sees anyway.
+fn is_of_host(path: &Path) -> bool {
+    ["/usr", "/bin", "/opt", "/etc"]
+        .iter()
+        .any(|it| path.starts_with(it))
+}
+
+async fn of_python(wanted: Option<PythonVersion>) -> Standing {
+    let Some(python) = python::find(wanted).await.into_iter().next() else {
+        let version = wanted.map_or("3".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+        return Standing::Unavailable(MakeError::NoPython { version }.to_string());
+    };
+    let directory = python.executable.parent().unwrap_or(Path::new("/"));
+    Standing::Ready(Environment {
+        binds: Some(python.prefix)
+            .into_iter()
+            .filter(|it| !is_of_host(it))
+            .collect(),
+        variables: vec![(
+            "PATH".into(),
+            format!("{}:{HOST_PATH}", directory.display()),
+        )],
+        command: vec!["python3".into()],
+    })
+}
+
+fn of_host(program: &str, command: Vec<String>) -> Standing {
+    let is_there = std::env::split_paths(HOST_PATH).any(|it| it.join(program).is_file());
+    if !is_there {
+        return Standing::Unavailable(format!(
+            "the image stands for {program} of this machine, which is not there: install it"
+        ));
+    }
+    Standing::Ready(Environment {
+        binds: Vec::new(),
+        variables: vec![("PATH".into(), HOST_PATH.into())],
+        command,
+    })
+}
+
+async fn of_prefix(path: &Path) -> Standing {
+    if !path.is_dir() {
+        let path = path.display();
+        return Standing::Unavailable(format!(
+            "the image rule names {path}, which is no directory"
+        ));
+    }
+    let python = python::ask(&path.join("bin/python")).await;
+    let prefix = python.map_or_else(|| path.to_owned(), |python| python.prefix);
+    Standing::Ready(virtual_environment(path, &prefix))
+}
+
+#[cfg(test)]
+mod tests;
