@@ -68,7 +68,7 @@ impl NodePaths {
         }
     }
 
-    /// The Unix socket, as people see it; see [`SocketPath`] for how to use it.
+    /// The Unix socket, as people see it; see `SocketPath` for how to use it.
     pub fn socket(&self) -> PathBuf {
         self.data_dir.join("node.sock")
     }
