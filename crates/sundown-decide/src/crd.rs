@@ -68,7 +68,7 @@ impl Controller for Definitions {
             | Change::Forgotten(object) => touch(object, cache, touched),
             // What was not served may be served now, so that it can be looked at.
             Change::Catalog => touched.extend(terminating(cache)),
-            Change::Read(_) | Change::Freshness(_) | Change::Report(_) => {}
+            Change::Read(_) | Change::Freshness(_) | Change::Report(_) | Change::Answered(_) => {}
         }
     }
 

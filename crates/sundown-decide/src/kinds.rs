@@ -26,6 +26,46 @@ pub const CRD: KnownKind = KnownKind {
     plural: "customresourcedefinitions",
 };
 
+/// v1 Pod.
+pub const POD: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "Pod",
+    plural: "pods",
+};
+
+/// v1 Node.
+pub const NODE: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "Node",
+    plural: "nodes",
+};
+
+/// v1 Service.
+pub const SERVICE: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "Service",
+    plural: "services",
+};
+
+/// v1 `ServiceAccount`.
+pub const SERVICE_ACCOUNT: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "ServiceAccount",
+    plural: "serviceaccounts",
+};
+
+/// discovery.k8s.io/v1 `EndpointSlice`.
+pub const ENDPOINT_SLICE: KnownKind = KnownKind {
+    group: "discovery.k8s.io",
+    version: "v1",
+    kind: "EndpointSlice",
+    plural: "endpointslices",
+};
+
 /// v1 Event: never an owner, never collected.
 pub const EVENT: KnownKind = KnownKind {
     group: "",

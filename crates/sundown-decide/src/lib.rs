@@ -1,19 +1,32 @@
 //! The controllers, as pure decisions. One module per controller; `view` reads, `decide` chooses.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod accounts;
+pub mod batch_job;
 pub mod crd;
+mod json;
 pub mod kinds;
+pub mod names;
 pub mod namespace;
 pub mod owner_gc;
+pub mod pod;
+pub mod quantity;
+pub mod schedule;
+mod selector;
 mod shipped;
 #[cfg(test)]
 mod testing;
 pub mod ttl;
 
+pub use accounts::Accounts;
+pub use batch_job::Jobs;
 pub use crd::Definitions;
+pub use names::ServiceNames;
 pub use namespace::Namespaces;
 pub use owner_gc::OwnerGc;
-pub use shipped::{Crew, shipped};
+pub use pod::Pods;
+pub use schedule::Scheduler;
+pub use shipped::{Crew, shipped, with_node};
 pub use ttl::Ttl;
 
 /// Whether mutated rules are compiled in; what is shipped asserts that they are not.

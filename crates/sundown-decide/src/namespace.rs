@@ -64,7 +64,11 @@ impl Controller for Namespaces {
             | Change::Updated { new: object, .. }
             | Change::Deleted(object)
             | Change::Forgotten(object) => touch(object, cache, touched),
-            Change::Read(_) | Change::Freshness(_) | Change::Catalog | Change::Report(_) => {}
+            Change::Read(_)
+            | Change::Freshness(_)
+            | Change::Catalog
+            | Change::Report(_)
+            | Change::Answered(_) => {}
         }
     }
 

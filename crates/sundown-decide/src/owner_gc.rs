@@ -128,7 +128,8 @@ impl Controller for OwnerGc {
             | Change::Updated { .. }
             | Change::Read(_)
             | Change::Freshness(_)
-            | Change::Report(_) => {}
+            | Change::Report(_)
+            | Change::Answered(_) => {}
         }
     }
 

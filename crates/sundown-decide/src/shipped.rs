@@ -1,9 +1,9 @@
-//! The shipped controllers, in one list. Whatever runs an engine (embedded server, operator,
+//! The shipped controllers, in two lists. Whatever runs an engine (embedded server, operator,
 //! `explain`, replay, simulator) takes them from here.
 
 use sundown_model::Controller;
 
-use crate::{Definitions, Namespaces, OwnerGc, Ttl};
+use crate::{Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, Scheduler, ServiceNames, Ttl};
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
 pub trait Crew {
@@ -11,10 +11,23 @@ pub trait Crew {
     fn take<C: Controller + Default>(&mut self);
 }
 
-/// Names every controller that Sundown ships, in the order in which they are asked.
+/// Names every controller that Sundown ships for any API server, in the order in which they are
+/// asked.
 pub fn shipped(crew: &mut impl Crew) {
     crew.take::<OwnerGc>();
     crew.take::<Ttl>();
     crew.take::<Namespaces>();
     crew.take::<Definitions>();
+}
+
+/// Names the controllers that stand for what a cluster has already: scheduler, kubelet, Jobs, names.
+/// Only for a control plane of our own; beside those of a cluster they would do everything twice.
+///
+/// Guarantees: without a Node object and without a report of the node, no pod is touched.
+pub fn with_node(crew: &mut impl Crew) {
+    crew.take::<Accounts>();
+    crew.take::<Scheduler>();
+    crew.take::<Pods>();
+    crew.take::<Jobs>();
+    crew.take::<ServiceNames>();
 }

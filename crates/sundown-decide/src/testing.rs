@@ -8,8 +8,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
-    Cache, Catalog, Change, Controller, Decision, Facts, Form, LiveFact, Object, ObjectKey,
-    Position, Resource, ResourceType, Rv, Step, Verb,
+    Cache, Catalog, Change, Controller, Decision, DeedFact, DeedOutcome, Facts, Form, LiveFact,
+    Object, ObjectKey, Position, Question, Reply, ReplyFact, Resource, ResourceType, Rv, Step,
+    Subject, Verb, node,
 };
 
 /// The instant from which tests count.
@@ -116,7 +117,16 @@ impl A {
 
     pub(crate) fn build(&self) -> Arc<Object> {
         let mut form = Form::metadata();
-        form.add(&["/spec", "/status"]);
+        form.add(&[
+            "/spec",
+            "/status",
+            "/addressType",
+            "/endpoints",
+            "/ports",
+            "/metadata/labels",
+            "/metadata/annotations",
+            "/metadata/creationTimestamp",
+        ]);
         Arc::new(Object::read(&self.resource, &self.json, &form).unwrap())
     }
 
@@ -147,7 +157,10 @@ pub(crate) fn catalog() -> Catalog {
         ty("", "configmaps", "ConfigMap", true),
         ty("", "events", "Event", true),
         ty("", "namespaces", "Namespace", false),
+        ty("", "nodes", "Node", false),
         ty("", "pods", "Pod", true),
+        ty("", "services", "Service", true),
+        ty("discovery.k8s.io", "endpointslices", "EndpointSlice", true),
         ty("batch", "jobs", "Job", true),
         ty(
             "apiextensions.k8s.io",
@@ -219,6 +232,32 @@ impl<C: Controller> Scene<C> {
         };
         self.facts.set_live(key.clone(), fact);
         self
+    }
+
+    /// The node says something.
+    pub(crate) fn reported(mut self, report: node::Report) -> Self {
+        self.facts.set_report(report.clone());
+        self.tell(&Change::Report(report))
+    }
+
+    /// A deed ended so many seconds after the beginning.
+    pub(crate) fn done(mut self, subject: Subject, seconds: i64, outcome: DeedOutcome) -> Self {
+        let ended_at = at(seconds);
+        self.facts.set_deed(subject, DeedFact { ended_at, outcome });
+        self
+    }
+
+    /// The node answered a question.
+    pub(crate) fn answered(mut self, query: node::Query, seconds: i64, is: node::Answer) -> Self {
+        self.step = self.step.next();
+        let question = Question::Node(query);
+        let fact = ReplyFact {
+            asked: self.step,
+            answered_at: at(seconds),
+            reply: Reply::Node(Ok(is)),
+        };
+        self.facts.set_reply(question.clone(), fact);
+        self.tell(&Change::Answered(question))
     }
 
     /// A barrier over everything, asked now and passed.

@@ -53,7 +53,8 @@ impl Controller for Ttl {
             | Change::Read(_)
             | Change::Freshness(_)
             | Change::Catalog
-            | Change::Report(_) => {}
+            | Change::Report(_)
+            | Change::Answered(_) => {}
         }
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use sundown_decide::{Crew, OwnerGc, shipped};
+use sundown_decide::{Crew, OwnerGc, shipped, with_node};
 use sundown_engine::{Config, Engine};
 use sundown_model::Controller;
 
@@ -18,6 +18,13 @@ pub fn all() -> Vec<Shipped> {
     list.0
 }
 
+/// Those that stand for what a cluster has already: for a control plane of our own with a node.
+pub fn of_node() -> Vec<Shipped> {
+    let mut list = List(Vec::new());
+    with_node(&mut list);
+    list.0
+}
+
 /// A controller that can be added to an engine.
 #[derive(Debug, Clone, Copy)]
 pub struct Shipped {
@@ -26,6 +33,13 @@ pub struct Shipped {
 }
 
 struct List(Vec<Shipped>);
+
+impl Shipped {
+    /// The engine with this controller.
+    pub fn add_to(&self, engine: Engine) -> Engine {
+        (self.add)(engine)
+    }
+}
 
 impl Crew for List {
     fn take<C: Controller + Default>(&mut self) {

@@ -62,7 +62,7 @@ impl Purpose {
             Effect::Write { write, .. } => Some(match write {
                 Write::Create(_) => Self::Create,
                 Write::Patch { .. } => Self::Patch,
-                Write::Delete { .. } => Self::Delete,
+                Write::Delete { .. } | Write::Finish { .. } => Self::Delete,
             }),
         }
     }

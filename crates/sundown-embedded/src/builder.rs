@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use kube::Client;
-use sundown_driver::controllers::{OWNER_GC, Selection};
+use sundown_driver::controllers::{OWNER_GC, Selection, of_node};
 use sundown_driver::{Driver, DriverHandle, Recorder, RecorderError};
+use sundown_node::environment::{Environments, RuleError, Rules};
 use sundown_server::{
     ApiService, Clock, Credential, Entropy, Https, HttpsError, Identity, IdentityError,
     ManualClock, Shared, SystemClock, Tasks,
@@ -17,6 +18,8 @@ use sundown_server::{
 use crate::data::Data;
 use crate::embedded::{Door, Embedded};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
+use crate::machine::{Machine, Parts};
+use crate::node::NodeOptions;
 use crate::ports::{CommitBarrier, SameClock};
 
 /// Chooses what [`Embedded`] consists of.
@@ -28,6 +31,7 @@ pub struct Builder {
     manual_from: Option<Timestamp>,
     flight_record: Option<PathBuf>,
     data: Option<Data>,
+    node: Option<NodeOptions>,
 }
 
 /// Where HTTPS listens and who is told how to get in.
@@ -72,6 +76,12 @@ pub enum StartError {
     /// A durable server did not start.
     #[error("start on the data directory")]
     Durable(#[from] sundown_server::OpenError),
+    /// The rules about images are malformed.
+    #[error(transparent)]
+    ImageRules(#[from] RuleError),
+    /// This machine could not be made known as a node.
+    #[error("register this machine as a node")]
+    Node(#[source] Box<kube::Error>),
     /// The server did not answer a first list.
     #[error("list namespaces")]
     FirstList(#[source] Box<kube::Error>),
@@ -86,6 +96,7 @@ impl Default for Builder {
             manual_from: None,
             flight_record: None,
             data: None,
+            node: None,
         }
     }
 }
@@ -144,6 +155,13 @@ impl Builder {
         Self { data, ..self }
     }
 
+    /// Runs pods as processes of this machine; without it they stay pending.
+    #[must_use]
+    pub fn node(self, node: NodeOptions) -> Self {
+        let node = Some(node);
+        Self { node, ..self }
+    }
+
     /// Starts it, and returns when a first list has been answered.
     ///
     /// Assumes: a tokio runtime with time and, for HTTPS, network.
@@ -174,16 +192,26 @@ impl Builder {
         let mut tasks = Tasks::new();
         let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
         let client = Client::new(service, "default");
+        let mut authority = String::new();
         let door = match &self.listen {
             Some(listen) => {
                 let identity = identity.map_or_else(|| Identity::generate(&[]), Ok)?;
+                identity.ca_pem().clone_into(&mut authority);
                 let data = self.data.as_ref();
                 Some(open_door(listen, data, identity, &shared, &mut tasks).await?)
             }
             None => None,
         };
         watch_over(&shared, &mut tasks);
-        let driver = self.start_controllers(&shared, clock, client.clone(), &mut tasks)?;
+        let machine = match &self.node {
+            Some(node) => Some(Arc::new(machine(node, client.clone(), authority)?)),
+            None => None,
+        };
+        if let Some(machine) = &machine {
+            let registered = machine.register(clock.now()).await;
+            registered.map_err(|error| StartError::Node(Box::new(error)))?;
+        }
+        let driver = self.start_controllers(&shared, clock, client.clone(), machine, &mut tasks)?;
         answer_first_list(&client).await?;
         Ok(Embedded {
             shared,
@@ -201,6 +229,7 @@ impl Builder {
         shared: &Arc<Shared>,
         clock: Arc<dyn Clock>,
         client: Client,
+        machine: Option<Arc<Machine>>,
         tasks: &mut Tasks,
     ) -> Result<DriverHandle, StartError> {
         let controllers = if self.garbage_collector {
@@ -208,10 +237,17 @@ impl Builder {
         } else {
             self.controllers.without(OWNER_GC)
         };
-        let engine = controllers.engine(sundown_engine::Config::default());
+        let mut engine = controllers.engine(sundown_engine::Config::default());
+        if machine.is_some() {
+            let of_node = of_node();
+            engine = of_node.iter().fold(engine, |engine, it| it.add_to(engine));
+        }
         let mut driver = Driver::new(engine, client)
             .clock(Arc::new(SameClock(clock)))
             .barrier(Arc::new(CommitBarrier(Arc::clone(shared))));
+        if let Some(machine) = machine {
+            driver = driver.beyond(machine);
+        }
         if let Some(directory) = &self.flight_record {
             driver = driver.recorder(Recorder::create(directory)?);
         }
@@ -228,6 +264,16 @@ impl Builder {
         });
         Ok(handle)
     }
+}
+
+fn machine(node: &NodeOptions, client: Client, authority: String) -> Result<Machine, StartError> {
+    let rules = Rules::read(&node.image_rules)?;
+    Ok(Machine::new(Parts {
+        node: sundown_node::Config::new(&node.directory, &node.program),
+        environments: Environments::new(node.environments.clone(), rules),
+        client,
+        authority,
+    }))
 }
 
 async fn open_door(

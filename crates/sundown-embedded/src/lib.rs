@@ -17,12 +17,16 @@ mod builder;
 mod data;
 mod embedded;
 mod kubeconfig;
+#[cfg(target_os = "linux")]
+mod machine;
+mod node;
 mod ports;
 
 pub use builder::{Builder, Listen, StartError};
 pub use data::Data;
 pub use embedded::{Embedded, StopError};
 pub use kubeconfig::KubeconfigError;
+pub use node::NodeOptions;
 pub use sundown_driver::{Counts, DriverHandle, WaitError, controllers};
 pub use sundown_engine::Explanation;
 pub use sundown_server::Durability;

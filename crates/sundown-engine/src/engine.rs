@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Action, Cache, Change, Controller, Facts, Interest, Need, Note, ObjectKey, Question, Step,
-    Subject, Uid, Write,
+    What, Write,
 };
 
 use crate::barrier::Barriers;
@@ -56,7 +56,8 @@ pub(crate) struct State {
     pub(crate) barriers: Barriers,
     pub(crate) flights: BTreeMap<EffectId, Flight>,
     pub(crate) outbox: VecDeque<Effect>,
-    pub(crate) told: BTreeSet<(Uid, Arc<str>)>,
+    /// Marks of the notes that were told.
+    pub(crate) told: BTreeSet<u64>,
     /// Whose turn it is to decide.
     pub(crate) turn: usize,
     /// Writes that no grant covered; not one of them left.
@@ -76,7 +77,7 @@ pub(crate) enum Flight {
         question: Question,
         asked: Option<Step>,
     },
-    Do(Subject),
+    Do(What),
 }
 
 impl Engine {
@@ -188,8 +189,8 @@ impl Engine {
             Input::Got { id, result } => self.got(id, result, now),
             Input::Wrote { id, outcome } => self.wrote(id, outcome, now),
             Input::Answered { id, reply } => {
-                self.answered(id, reply, now);
-                Vec::new()
+                let answered = self.answered(id, reply, now);
+                answered.map(Change::Answered).into_iter().collect()
             }
             Input::Done { id, outcome } => {
                 self.done(id, outcome, now);
@@ -479,11 +480,7 @@ impl Engine {
         if self.state.told.len() >= TOLD_MAX {
             self.state.told.clear();
         }
-        if self
-            .state
-            .told
-            .insert((note.uid.clone(), note.reason.clone()))
-        {
+        if self.state.told.insert(exit::mark(note)) {
             let by = self.slots[index].name();
             let draft = exit::event_of(note, by, &ty.api_version(), &ty.kind, now);
             self.send(index, Write::Create(Arc::new(draft)));

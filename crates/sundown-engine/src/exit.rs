@@ -51,6 +51,7 @@ pub(crate) fn target(write: &Write) -> (&ObjectKey, Permit) {
         Write::Create(draft) => (&draft.key, Permit::Create),
         Write::Patch { at, part, .. } => (at.key(), Permit::Patch(*part)),
         Write::Delete { at, .. } => (at.key(), Permit::Delete),
+        Write::Finish { at } => (at.key(), Permit::Finish),
     }
 }
 
@@ -69,7 +70,7 @@ pub(crate) fn event_of(
         .namespace
         .as_ref()
         .map_or("default", |namespace| namespace.as_str());
-    let mark = fnv1a([note.uid.as_str(), &note.reason, &note.message]);
+    let mark = mark(note);
     let name = format!("{}.{mark:016x}", note.about.name);
     let at = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
     let body = json!({
@@ -95,6 +96,11 @@ pub(crate) fn event_of(
         key: ObjectKey::namespaced(&Resource::new("", "events"), namespace, &name),
         body,
     }
+}
+
+/// What a note says, as a number: the same note told twice has the same.
+pub(crate) fn mark(note: &Note) -> u64 {
+    fnv1a([note.uid.as_str(), &note.reason, &note.message])
 }
 
 /// Only the events that notes become are created without a grant.

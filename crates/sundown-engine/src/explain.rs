@@ -29,12 +29,14 @@ pub(crate) fn action_in_words(action: &Action) -> String {
             Part::Main => format!("patch {}", at.key()),
             Part::Status => format!("patch the status of {}", at.key()),
             Part::Finalize => format!("finalize {}", at.key()),
+            Part::Binding => format!("bind {} to its node", at.key()),
         },
         Action::Api(Write::Delete { at, how }) => match how {
             Propagation::Background => format!("delete {}", at.key()),
             Propagation::Foreground => format!("delete {} after its dependents", at.key()),
             Propagation::Orphan => format!("delete {} and keep its dependents", at.key()),
         },
+        Action::Api(Write::Finish { at }) => format!("finish the deletion of {}", at.key()),
         Action::Tell(Note { about, reason, .. }) => format!("report {reason} on {about}"),
         Action::Do(deed) => deed_in_words(deed),
     }

@@ -2,7 +2,7 @@
 //! facts. What nobody answered, and what was refused, is a fact as well.
 
 use jiff::Timestamp;
-use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact};
+use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact, What, node};
 
 use crate::effect::{Effect, EffectId};
 use crate::engine::{Engine, Flight};
@@ -31,20 +31,24 @@ impl Engine {
     pub(crate) fn carry_out(&mut self, index: usize, deed: Deed) {
         let id = self.new_id();
         let by = self.slots[index].name().to_owned();
-        let subject = deed.what.subject();
-        self.state.flights.insert(id, Flight::Do(subject));
+        self.state.flights.insert(id, Flight::Do(deed.what.clone()));
         self.state.outbox.push_back(Effect::Do { id, by, deed });
         self.slots[index].wait(id);
     }
 
-    /// Takes an answer.
-    pub(crate) fn answered(&mut self, id: EffectId, reply: Reply, now: Timestamp) {
+    /// Takes an answer; gives the question that it answers.
+    pub(crate) fn answered(
+        &mut self,
+        id: EffectId,
+        reply: Reply,
+        now: Timestamp,
+    ) -> Option<Question> {
         let Some(Flight::Ask {
             question,
             asked: Some(asked),
         }) = self.state.flights.remove(&id)
         else {
-            return;
+            return None;
         };
         let answered_at = now;
         let fact = ReplyFact {
@@ -52,14 +56,15 @@ impl Engine {
             answered_at,
             reply,
         };
-        self.state.facts.set_reply(question, fact);
+        self.state.facts.set_reply(question.clone(), fact);
         self.resolve(id, Resolved::Well, now);
+        Some(question)
     }
 
     /// Takes the outcome of a deed. What was not done for certain is tried again after a while, if it
     /// is still wanted then.
     pub(crate) fn done(&mut self, id: EffectId, outcome: DeedOutcome, now: Timestamp) {
-        let Some(Flight::Do(subject)) = self.state.flights.remove(&id) else {
+        let Some(Flight::Do(what)) = self.state.flights.remove(&id) else {
             return;
         };
         let how = match &outcome {
@@ -70,7 +75,10 @@ impl Engine {
         };
         let ended_at = now;
         let fact = DeedFact { ended_at, outcome };
-        self.state.facts.set_deed(subject, fact);
+        if let (What::Node(node::Call::Names(names)), DeedOutcome::Done) = (&what, &fact.outcome) {
+            self.state.facts.set_names(names.clone());
+        }
+        self.state.facts.set_deed(what.subject(), fact);
         self.resolve(id, how, now);
     }
 }

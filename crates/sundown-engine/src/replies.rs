@@ -76,7 +76,7 @@ impl Engine {
             }
             Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
             Outcome::Refused(refusal) => self.refused(id, &write, &refusal, now),
-            Outcome::Unknown => self.read_again(id, &write, now),
+            Outcome::Done(Answer::Accepted) | Outcome::Unknown => self.read_again(id, &write, now),
         }
     }
 
@@ -114,7 +114,9 @@ impl Engine {
     fn gone(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
         let changes = match write {
             Write::Create(_) => Vec::new(),
-            Write::Patch { at, .. } | Write::Delete { at, .. } => self.removed(at.key(), at.uid()),
+            Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => {
+                self.removed(at.key(), at.uid())
+            }
         };
         self.resolve(id, Resolved::Well, now);
         changes

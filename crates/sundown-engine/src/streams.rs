@@ -242,7 +242,11 @@ impl Streams {
             | Change::Updated { new: object, .. }
             | Change::Deleted(object)
             | Change::Forgotten(object) => object.key().resource.is(&CRDS),
-            Change::Read(_) | Change::Freshness(_) | Change::Catalog | Change::Report(_) => false,
+            Change::Read(_)
+            | Change::Freshness(_)
+            | Change::Catalog
+            | Change::Report(_)
+            | Change::Answered(_) => false,
         };
         if changes.iter().any(is_about_kinds) {
             self.rediscover(now);

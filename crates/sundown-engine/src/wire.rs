@@ -96,12 +96,25 @@ fn change(ty: &ResourceType, write: &Write) -> Call {
             content_type: Some(JSON),
             body: draft.body.to_string().into_bytes(),
         },
+        Write::Patch {
+            at,
+            part: Part::Binding,
+            patch,
+        } => Call {
+            method: Method::Post,
+            path: object(ty, at.key()) + "/binding",
+            query: Vec::new(),
+            accept: JSON,
+            content_type: Some(JSON),
+            body: binding(at, patch).to_string().into_bytes(),
+        },
         Write::Patch { at, part, patch } => {
             let mut path = object(ty, at.key());
             path.push_str(match part {
                 Part::Main => "",
                 Part::Status => "/status",
                 Part::Finalize => "/finalize",
+                Part::Binding => "/binding",
             });
             Call {
                 method: Method::Patch,
@@ -120,6 +133,18 @@ fn change(ty: &ResourceType, write: &Write) -> Call {
             content_type: Some(JSON),
             body: delete_options(at, *how).to_string().into_bytes(),
         },
+        Write::Finish { at } => {
+            let mut options = delete_options(at, Propagation::Background);
+            options["gracePeriodSeconds"] = json!(0);
+            Call {
+                method: Method::Delete,
+                path: object(ty, at.key()),
+                query: Vec::new(),
+                accept: JSON,
+                content_type: Some(JSON),
+                body: options.to_string().into_bytes(),
+            }
+        }
     }
 }
 
@@ -129,6 +154,15 @@ fn guarded(at: &Seen, patch: &Patch) -> Value {
     let mut body = patch.clone();
     body["metadata"]["uid"] = json!(at.uid().as_str());
     body["metadata"]["resourceVersion"] = json!(at.rv().to_string());
+    body
+}
+
+/// A binding is an object of its own that names the pod in its metadata.
+fn binding(at: &Seen, patch: &Patch) -> Value {
+    let mut body = guarded(at, patch);
+    body["apiVersion"] = json!("v1");
+    body["kind"] = json!("Binding");
+    body["metadata"]["name"] = json!(&*at.key().name);
     body
 }
 

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Cache, Decision, Explain, Facts, KnownKind, Object, ObjectKey, Part, Port, Resource,
+    Cache, Decision, Explain, Facts, KnownKind, Object, ObjectKey, Part, Port, Question, Resource,
     ResourceType, Verb, node,
 };
 
@@ -75,6 +75,8 @@ pub enum Change {
     Catalog,
     /// The node said something by itself; the facts have it already.
     Report(node::Report),
+    /// A question beyond the API server was answered; the facts have it already.
+    Answered(Question),
 }
 
 /// What a controller wants to see.
@@ -169,6 +171,8 @@ pub struct Grant {
 pub enum Permit {
     Create,
     Delete,
+    /// The end of a grace period that this controller has waited for.
+    Finish,
     Patch(Part),
 }
 
@@ -186,7 +190,7 @@ impl Permit {
     pub fn verb(self) -> Verb {
         match self {
             Self::Create => Verb::Create,
-            Self::Delete => Verb::Delete,
+            Self::Delete | Self::Finish => Verb::Delete,
             Self::Patch(_) => Verb::Patch,
         }
     }

@@ -100,8 +100,20 @@ pub enum Action {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Write {
     Create(Arc<Draft>),
-    Patch { at: Seen, part: Part, patch: Patch },
-    Delete { at: Seen, how: Propagation },
+    Patch {
+        at: Seen,
+        part: Part,
+        patch: Patch,
+    },
+    Delete {
+        at: Seen,
+        how: Propagation,
+    },
+    /// The last word on a pod whose processes have ended: deletes without a grace period. A write of
+    /// its own, so that nobody else can cut a grace period short by a slip.
+    Finish {
+        at: Seen,
+    },
 }
 
 /// An object that shall come into being.
@@ -119,6 +131,8 @@ pub enum Part {
     Status,
     /// `finalize` of a namespace.
     Finalize,
+    /// `binding` of a pod: names its node, once.
+    Binding,
 }
 
 /// What a patch says. Uid and revision of the [`Seen`] beside it are added on the way out.

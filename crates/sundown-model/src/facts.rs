@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::port::{DeedFact, Question, ReplyFact, Subject};
+use crate::port::{DeedFact, Question, Reply, ReplyFact, Subject};
 use crate::recent::Recent;
 use crate::{Object, ObjectKey, Resource, Step, Uid, node};
 
@@ -21,7 +21,18 @@ pub struct Facts {
     fresh: BTreeMap<Resource, Step>,
     replies: Recent<Question, ReplyFact, REMEMBERED_MAX>,
     deeds: Recent<Subject, DeedFact, REMEMBERED_MAX>,
+    /// How often in a row a node gave one sort of answer.
+    streaks: Recent<Question, Streak, REMEMBERED_MAX>,
     node: NodeFacts,
+}
+
+/// How often in a row the answer to a question was one of its two sorts. It is a fact and not the
+/// memory of a controller, so that it is part of what is recorded and flown again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Streak {
+    /// A probe that found all well; an image that can be had.
+    pub is_well: bool,
+    pub count: u32,
 }
 
 /// What the node has reported.
@@ -31,6 +42,8 @@ struct NodeFacts {
     is_complete: bool,
     pods: BTreeMap<Uid, node::Pod>,
     images: BTreeMap<Arc<str>, node::Image>,
+    /// The names that were announced last; None: it is not known what the node has.
+    names: Option<Arc<node::Names>>,
 }
 
 /// What a consistent read of one key showed.
@@ -65,6 +78,12 @@ impl Facts {
         self.replies.get(question)
     }
 
+    /// How often in a row a question to the node had the answer that it had last. That nobody
+    /// answered counts for neither side.
+    pub fn streak(&self, question: &Question) -> Option<Streak> {
+        self.streaks.get(question).copied()
+    }
+
     /// What became of the last deed on a subject.
     pub fn deed(&self, subject: &Subject) -> Option<&DeedFact> {
         self.deeds.get(subject)
@@ -85,6 +104,11 @@ impl Facts {
         self.node.images.get(image)
     }
 
+    /// The names that the node has, as far as we announced them.
+    pub fn names(&self) -> Option<&Arc<node::Names>> {
+        self.node.names.as_ref()
+    }
+
     /// Whether a pod that is not known is not on the node.
     pub fn knows_all_pods(&self) -> bool {
         self.node.is_complete
@@ -97,12 +121,31 @@ impl Facts {
 
     /// Records an answer.
     pub fn set_reply(&mut self, question: Question, fact: ReplyFact) {
+        if let Some(is_well) = is_well(&fact.reply) {
+            let before = self.streak(&question);
+            let count = before.map_or(0, |it| if it.is_well == is_well { it.count } else { 0 });
+            let count = count.saturating_add(1);
+            self.streaks
+                .set(question.clone(), Streak { is_well, count });
+        }
+        if let (
+            Question::Node(node::Query::Image { image }),
+            Reply::Node(Ok(node::Answer::Image(is))),
+        ) = (&question, &fact.reply)
+        {
+            self.node.images.insert(image.clone(), is.clone());
+        }
         self.replies.set(question, fact);
     }
 
     /// Records what became of a deed.
     pub fn set_deed(&mut self, subject: Subject, fact: DeedFact) {
         self.deeds.set(subject, fact);
+    }
+
+    /// Records that these names were announced.
+    pub fn set_names(&mut self, names: Arc<node::Names>) {
+        self.node.names = Some(names);
     }
 
     /// Records what the node says.
@@ -113,6 +156,8 @@ impl Facts {
                 let pods = pods.into_iter().map(|pod| (pod.pod.clone(), pod));
                 node.pods = pods.collect();
                 node.is_complete = true;
+                // It may be another node than before; names are announced again.
+                node.names = None;
             }
             node::Report::Pod(pod) => {
                 node.pods.insert(pod.pod.clone(), pod);
@@ -131,5 +176,17 @@ impl Facts {
     pub fn set_fresh(&mut self, resource: Resource, step: Step) {
         let since = self.fresh.entry(resource).or_default();
         *since = step.max(*since);
+    }
+}
+
+/// Of which sort an answer is; None when nobody answered or there are no sorts.
+fn is_well(reply: &Reply) -> Option<bool> {
+    match reply {
+        Reply::Node(Ok(node::Answer::Probe { trouble })) => Some(trouble.is_none()),
+        Reply::Node(Ok(node::Answer::Image(is))) => match is {
+            node::Image::Ready | node::Image::Missing | node::Image::Making { .. } => Some(true),
+            node::Image::Unavailable { .. } => Some(false),
+        },
+        Reply::Node(Err(_)) | Reply::Ray(_) => None,
     }
 }

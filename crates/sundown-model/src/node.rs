@@ -98,8 +98,11 @@ pub enum Call {
         image: Arc<str>,
     },
     /// All names that pods can look up, with their addresses.
-    Names(Arc<BTreeMap<String, Vec<Ipv4Addr>>>),
+    Names(Arc<Names>),
 }
+
+/// Names without a final dot, and their addresses.
+pub type Names = BTreeMap<String, Vec<Ipv4Addr>>;
 
 /// The place in which the containers of a pod run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

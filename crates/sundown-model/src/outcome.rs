@@ -22,6 +22,8 @@ pub enum Answer {
     Object(Arc<Object>),
     /// The object that was addressed is no more.
     Gone,
+    /// Done, without a word on what the object is now: it has to be read.
+    Accepted,
 }
 
 /// An answer that says no, with certainty that nothing was done.

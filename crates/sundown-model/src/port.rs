@@ -61,8 +61,8 @@ impl What {
             }
             Self::Node(node::Call::Prepare(sandbox)) => Subject::Pod(sandbox.pod.clone()),
             Self::Node(node::Call::Start(launch)) => Subject::Run(launch.run.clone()),
-            Self::Node(node::Call::Signal { run, .. }) => Subject::Run(run.clone()),
-            Self::Node(node::Call::Remove { pod }) => Subject::Pod(pod.clone()),
+            Self::Node(node::Call::Signal { run, signal }) => Subject::Signal(run.clone(), *signal),
+            Self::Node(node::Call::Remove { pod }) => Subject::Removal(pod.clone()),
             Self::Node(node::Call::Pull { image }) => Subject::Image(image.clone()),
             Self::Node(node::Call::Names(_)) => Subject::Names,
         }
@@ -75,7 +75,9 @@ pub enum Subject {
     Submission(ray::Dashboard, std::sync::Arc<str>),
     Stop(ray::Dashboard, std::sync::Arc<str>),
     Pod(Uid),
+    Removal(Uid),
     Run(node::Run),
+    Signal(node::Run, i32),
     Image(std::sync::Arc<str>),
     Names,
 }

@@ -1,6 +1,7 @@
 //! The judges. Each invariant has a name of `specs/reliability.md`; a violation says it and why.
 
 mod collector;
+mod node;
 mod rest;
 mod store;
 mod ttl;
@@ -8,6 +9,7 @@ mod watch;
 
 use serde::Serialize;
 
+pub(crate) use node::{at_rest as node_at_rest, on_call, on_event as on_node_event};
 pub(crate) use rest::{at_rest, end_state};
 pub(crate) use watch::WatchCheck;
 
@@ -76,6 +78,12 @@ pub fn invariants() -> &'static [(&'static str, &'static str)] {
         ("T5", "a finish in the future defers, and no more"),
         ("T7", "a job that is not finished any more stays"),
         ("T8", "a successor of the same name is untouched"),
+        ("P1", "nothing of a pod that is gone is on the node"),
+        ("P3", "no run is started twice, whoever dies when"),
+        ("P4", "an exit code is recorded once, and true"),
+        ("P5", "nobody is killed before their grace is over"),
+        ("B1", "every success of a job's pods is counted once"),
+        ("B2", "no job has more active pods than it wants"),
         (
             "U1",
             "after a write of unknown fate its target is read first",

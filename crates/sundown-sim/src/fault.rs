@@ -99,7 +99,11 @@ impl Variant {
                 !matches!(effect, Effect::Unwatch { .. })
             }
             Self::LostApplied | Self::LostUnapplied => {
-                is_write || matches!(effect, Effect::Get { .. })
+                is_write
+                    || matches!(
+                        effect,
+                        Effect::Get { .. } | Effect::Ask { .. } | Effect::Do { .. }
+                    )
             }
             Self::Expired => matches!(effect, Effect::List { .. } | Effect::Watch { .. }),
             Self::Meddled(_) => {

@@ -4,12 +4,12 @@
 //! Nothing here decides or serves: it only schedules, breaks things and judges.
 #![deny(clippy::wildcard_enum_match_arm)]
 
-mod beyond;
 mod checks;
 mod explore;
 mod fault;
 mod ledger;
 mod mutation;
+mod node;
 mod op;
 mod operator;
 mod perform;
@@ -25,6 +25,7 @@ pub use checks::{Violation, invariants};
 pub use explore::{Exploration, Found, explore, rerun};
 pub use fault::{Meddle, Variant};
 pub use mutation::{Expected, Mutation, hunt};
+pub use node::Mishap;
 pub use scenario::{Scenario, Step};
 pub use scenarios::all as scenarios;
 pub use swarm::{Swarm, retell, swarm};

@@ -6,7 +6,7 @@
 use serde_json::Value;
 #[cfg(feature = "mutants")]
 use sundown_decide::OwnerGc;
-use sundown_decide::{Crew, shipped};
+use sundown_decide::{Crew, shipped, with_node};
 use sundown_engine::{Engine, wire};
 use sundown_model::Controller;
 
@@ -121,9 +121,12 @@ impl Mutation {
 }
 
 /// The controllers of an operator, with a mutated rule if there is one.
-pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>) -> Engine {
+pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, has_node: bool) -> Engine {
     let mut hands = Hands { engine, mutation };
     shipped(&mut hands);
+    if has_node {
+        with_node(&mut hands);
+    }
     hands.engine
 }
 

@@ -33,8 +33,9 @@ pub(crate) struct OpenWatch {
 }
 
 impl Operator {
-    pub(crate) fn start(mutation: Option<Mutation>, now: Timestamp) -> Self {
-        let mut engine = crate::mutation::controllers(Engine::new(Config::default()), mutation);
+    pub(crate) fn start(mutation: Option<Mutation>, has_node: bool, now: Timestamp) -> Self {
+        let engine = Engine::new(Config::default());
+        let mut engine = crate::mutation::controllers(engine, mutation, has_node);
         engine.take(Input::Lead(true), now);
         Self {
             engine,

@@ -8,13 +8,13 @@ use sundown_api::{Method, Request};
 use sundown_engine::{
     Effect, EffectId, Failure, Input, WatchEvent, deed_in_words, question_in_words, wire,
 };
-use sundown_model::{ObjectKey, Write};
+use sundown_model::{DeedOutcome, ObjectKey, Question, What, Write};
 
-use crate::beyond;
-use crate::checks::{Violation, WatchCheck};
+use crate::checks::{self, Violation, WatchCheck};
 use crate::fault::Variant;
 use crate::ledger::{Actor, Version};
-use crate::operator::OpenWatch;
+use crate::node::{Mishap, nobody_answers, nobody_does};
+use crate::operator::{OpenWatch, Operator};
 use crate::serve::{Ended, only_told};
 use crate::world::World;
 
@@ -84,25 +84,82 @@ impl World {
             Effect::List { .. } | Effect::Get { .. } | Effect::Write { .. } => {
                 self.request(effect, fault)
             }
-            Effect::Ask { id, question } => Some(Input::Answered {
-                id: *id,
-                reply: beyond::nobody_answers(question),
-            }),
-            Effect::Do { id, .. } => Some(Input::Done {
-                id: *id,
-                outcome: beyond::nobody_does(),
-            }),
+            Effect::Ask { id, question } => self.ask(*id, question, fault),
+            Effect::Do { id, deed, .. } => self.carry_out(*id, &deed.what, fault),
         }
     }
 
+    /// Asks the node. What is lost on the way is not answered.
+    fn ask(&mut self, id: EffectId, question: &Question, fault: Option<Variant>) -> Option<Input> {
+        let is_lost = fault.is_some_and(|it| breaks(it) || it == Variant::LostApplied);
+        let reply = match &self.node {
+            Some(node) if !is_lost => node.answer(question),
+            Some(_) | None => nobody_answers(question),
+        };
+        let answer = Input::Answered { id, reply };
+        (fault != Some(Variant::CrashAfter)).then_some(answer)
+    }
+
+    /// Has the node do something, judged before it is done.
+    fn carry_out(&mut self, id: EffectId, what: &What, fault: Option<Variant>) -> Option<Input> {
+        let now = self.now;
+        let is_sent = !fault.is_some_and(breaks);
+        let mut outcome = nobody_does();
+        if let (Some(node), true) = (&mut self.node, is_sent) {
+            node.tick(now);
+            if let What::Node(call) = what {
+                let early = checks::on_call(call, &self.ledger, node, now);
+                self.violations.extend(early);
+            }
+            outcome = node.carry_out(what, now);
+        }
+        if matches!(fault, Some(Variant::LostApplied | Variant::LostUnapplied)) {
+            outcome = DeedOutcome::Unknown;
+        }
+        let done = Input::Done { id, outcome };
+        (fault != Some(Variant::CrashAfter)).then_some(done)
+    }
+
+    /// A new operator begins; the node tells it what there is.
+    pub(crate) fn connect(&mut self) {
+        let has_node = self.node.is_some();
+        self.operator = Some(Operator::start(self.mutation, has_node, self.now));
+        if let Some(node) = &mut self.node {
+            node.connect();
+        }
+    }
+
+    pub(crate) fn befall(&mut self, mishap: Mishap) {
+        self.note(&format!("the node: {mishap:?}"));
+        if let Some(node) = &mut self.node {
+            node.befall(mishap);
+        }
+    }
+
+    /// Brings what the node has to say to the operator; false when there was nothing.
+    fn hear(&mut self) -> bool {
+        let now = self.now;
+        let Some(node) = &mut self.node else {
+            return false;
+        };
+        node.tick(now);
+        let Some(report) = node.pop() else {
+            return false;
+        };
+        self.note(&format!("report {report:?}"));
+        self.take(Input::Reported(report));
+        true
+    }
+
     fn discover(&mut self, id: EffectId, fault: Option<Variant>) -> Input {
+        let has_node = self.node.is_some();
         let replies = wire::discovery_calls().map(|call| match fault {
             Some(variant) if breaks(variant) => unavailable(),
             Some(_) | None => answered(self.call(&request_of(&call), &Actor::User, None)),
         });
         Input::Discovered {
             id,
-            result: wire::discovered(replies).map(|catalog| only_told(&catalog)),
+            result: wire::discovered(replies).map(|catalog| only_told(&catalog, has_node)),
         }
     }
 
@@ -238,6 +295,9 @@ impl World {
     /// Brings every line of every watch to the operator; false when there was none.
     pub(crate) fn deliver_all(&mut self) -> bool {
         let mut any = false;
+        while self.hear() {
+            any = true;
+        }
         let ids: Vec<_> = self
             .operator
             .iter()
@@ -336,7 +396,7 @@ fn target(effect: &Effect) -> Option<&ObjectKey> {
 fn written(write: &Write) -> &ObjectKey {
     match write {
         Write::Create(draft) => &draft.key,
-        Write::Patch { at, .. } | Write::Delete { at, .. } => at.key(),
+        Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => at.key(),
     }
 }
 
@@ -378,6 +438,7 @@ pub(crate) fn short(effect: &Effect) -> String {
             Write::Create(draft) => format!("{by}: create {}", draft.key),
             Write::Patch { at, part, .. } => format!("{by}: patch {at:?} {part:?}"),
             Write::Delete { at, how } => format!("{by}: delete {at:?} {how:?}"),
+            Write::Finish { at } => format!("{by}: finish {at:?}"),
         },
     }
 }

@@ -3,6 +3,7 @@
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
+use crate::node::Mishap;
 use crate::op::{It, Op};
 
 /// One step of a story.
@@ -16,6 +17,8 @@ pub enum Step {
     Advance(SignedDuration),
     /// The operator starts; before it, nobody collects.
     Start,
+    /// Something befalls the node.
+    Node(Mishap),
 }
 
 /// An act of a user. Owners are named by what exists then, so that their uids are right.
@@ -40,6 +43,8 @@ pub enum Told {
 pub struct Scenario {
     pub name: &'static str,
     pub steps: Vec<Step>,
+    /// Whether there is a node, and who speaks to it. Stories without one do not pay for it.
+    pub has_node: bool,
 }
 
 impl Scenario {
@@ -47,7 +52,18 @@ impl Scenario {
         Self {
             name,
             steps: Vec::new(),
+            has_node: false,
         }
+    }
+
+    pub(crate) fn with_node(mut self) -> Self {
+        self.has_node = true;
+        self
+    }
+
+    pub(crate) fn node(mut self, mishap: Mishap) -> Self {
+        self.steps.push(Step::Node(mishap));
+        self
     }
 
     pub(crate) fn start(mut self) -> Self {

@@ -3,6 +3,7 @@
 mod collecting;
 mod crd;
 mod namespace;
+mod node;
 mod ttl;
 
 use crate::scenario::Scenario;
@@ -13,5 +14,6 @@ pub fn all() -> Vec<Scenario> {
     all.extend(ttl::scenarios());
     all.extend(namespace::scenarios());
     all.extend(crd::scenarios());
+    all.extend(node::scenarios());
     all
 }

@@ -66,10 +66,11 @@ impl World {
 
     /// Judges and keeps all that a commit wrote.
     fn record(&mut self, before: &sundown_api::Server, request: &Request, by: &Actor) {
-        self.ledger.catalog = Arc::new(told(&self.server));
+        let has_node = self.node.is_some();
+        self.ledger.catalog = Arc::new(told(&self.server, has_node));
         let since = before.revision();
         let mut written = Vec::new();
-        for resource in resources(&self.server) {
+        for resource in resources(&self.server, has_node) {
             match self.server.store().events_after(&resource, since) {
                 Ok(events) => written.extend(events.cloned()),
                 Err(_) => self
@@ -106,6 +107,9 @@ impl World {
             ));
             self.violations
                 .extend(checks::on_event(&event, &self.ledger));
+            if let Some(node) = &self.node {
+                checks::on_node_event(&event, &self.ledger, node, &mut self.violations);
+            }
             self.ledger.add(Arc::new(event));
         }
         if self.server.revision().number() != since.number() + written.len() as u64 {
@@ -185,23 +189,31 @@ const KINDS: [&str; 9] = [
     "secrets",
 ];
 
+/// The kinds that a world with a node has beside them.
+const NODE_KINDS: [&str; 3] = ["endpointslices", "nodes", "services"];
+
 /// What the server serves, as far as the world is told.
-pub(crate) fn told(server: &sundown_api::Server) -> Catalog {
-    only_told(&server.catalog())
+pub(crate) fn told(server: &sundown_api::Server, has_node: bool) -> Catalog {
+    only_told(&server.catalog(), has_node)
 }
 
 /// The kinds that the world is told of.
-pub(crate) fn only_told(catalog: &Catalog) -> Catalog {
+pub(crate) fn only_told(catalog: &Catalog, has_node: bool) -> Catalog {
     let is_told = |ty: &&Arc<ResourceType>| {
         let resource = &ty.resource;
-        KINDS.contains(&resource.plural()) || resource.group() == "example.com"
+        KINDS.contains(&resource.plural())
+            || resource.group() == "example.com"
+            || (has_node && NODE_KINDS.contains(&resource.plural()))
     };
     Catalog::new(catalog.iter().filter(is_told).map(|ty| (**ty).clone()))
 }
 
 /// All resources that ever had an event, by what is stored and served.
-fn resources(server: &sundown_api::Server) -> Vec<sundown_model::Resource> {
-    told(server).iter().map(|ty| ty.resource.clone()).collect()
+fn resources(server: &sundown_api::Server, has_node: bool) -> Vec<sundown_model::Resource> {
+    told(server, has_node)
+        .iter()
+        .map(|ty| ty.resource.clone())
+        .collect()
 }
 
 /// Uid and revision that a request insists on.

@@ -12,7 +12,6 @@ use sundown_engine::{Effect, Input};
 use crate::checks::Violation;
 use crate::fault::Variant;
 use crate::mutation::Mutation;
-use crate::operator::Operator;
 use crate::scenario::Scenario;
 use crate::workload;
 use crate::world::World;
@@ -149,7 +148,7 @@ fn life(seed: u64, mutation: Option<Mutation>, keep: bool) -> World {
 /// One thing happens.
 fn turn(world: &mut World, air: &mut Air, temper: &Temper, rng: &mut Rng) {
     if world.operator.is_none() {
-        world.operator = Some(Operator::start(world.mutation, world.now));
+        world.connect();
         *air = Air::default();
     }
     if temper

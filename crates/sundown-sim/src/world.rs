@@ -14,6 +14,7 @@ use crate::checks::{self, Violation};
 use crate::fault::Variant;
 use crate::ledger::{Actor, Ledger, Version};
 use crate::mutation::Mutation;
+use crate::node::Node;
 use crate::op::{It, Op};
 use crate::operator::Operator;
 
@@ -39,6 +40,7 @@ pub struct World {
     pub(crate) now: Timestamp,
     pub(crate) server: Server,
     pub(crate) operator: Option<Operator>,
+    pub(crate) node: Option<Node>,
     pub(crate) started: bool,
     pub(crate) ledger: Ledger,
     pub(crate) mutation: Option<Mutation>,
@@ -86,6 +88,7 @@ impl World {
             ledger: Ledger::default(),
             server,
             operator: None,
+            node: scenario.has_node.then(Node::default),
             started: false,
             mutation,
             fault: None,
@@ -112,7 +115,7 @@ impl World {
 
     /// Takes what the server was born with into the ledger, and sets the guardian up.
     fn begin(&mut self) {
-        self.ledger.catalog = Arc::new(told(&self.server));
+        self.ledger.catalog = Arc::new(told(&self.server, self.node.is_some()));
         for (key, stored) in self.server.store().iter() {
             let json = serde_json::from_slice(stored.json()).expect("the store holds JSON");
             let version = Version::new(stored.revision().number(), json);
@@ -130,6 +133,7 @@ impl World {
                 Step::Start => self.started = true,
                 Step::Advance(duration) => self.advance(duration),
                 Step::Settle => self.settle(probe),
+                Step::Node(mishap) => self.befall(mishap),
             }
             self.at += 1;
         }
@@ -138,6 +142,10 @@ impl World {
         if let Some(operator) = &self.operator {
             self.violations
                 .extend(checks::at_rest(&self.ledger, &operator.engine, self.now));
+        }
+        if let Some(node) = &self.node {
+            self.violations
+                .extend(checks::node_at_rest(&self.ledger, node));
         }
         self.hold_still();
     }
@@ -150,7 +158,7 @@ impl World {
                 return;
             }
             if self.operator.is_none() {
-                self.operator = Some(Operator::start(self.mutation, self.now));
+                self.connect();
             }
             if self.pending.is_none() && self.deliver_all() {
                 continue;
@@ -158,7 +166,8 @@ impl World {
             let now = self.now;
             let engine = &mut self.operator.as_mut().expect("started above").engine;
             let next = self.pending.take().or_else(|| engine.next(now));
-            let wake_at = engine.wake_at();
+            let own = self.node.as_ref().and_then(Node::next_at);
+            let wake_at = [engine.wake_at(), own].into_iter().flatten().min();
             if let Some(effect) = next {
                 self.pending = Some(effect.clone());
                 probe(self, &effect);

@@ -69,6 +69,10 @@ Exit code: 0 no invariant was broken (with --mutant: the bug was found), 1 other
 }
 
 #[derive(Debug, Args)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "switches that stand for themselves"
+)]
 pub(crate) struct Up {
     /// Keep everything in memory; it goes when the control plane ends
     #[arg(long)]
@@ -105,6 +109,9 @@ pub(crate) struct Up {
     /// finalizers that a collector removes
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) enable_garbage_collector: bool,
+    /// Run pods as processes of this machine
+    #[arg(long, conflicts_with = "ephemeral")]
+    pub(crate) node: bool,
     /// Record what the controllers see and do, without secrets, in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) flight_record: Option<PathBuf>,

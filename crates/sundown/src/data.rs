@@ -8,16 +8,25 @@ use crate::complaint::Complaint;
 
 /// `$SUNDOWN_DATA`, else the user's state directory.
 pub(crate) fn state_directory() -> PathBuf {
-    let path = |name: &str| {
-        std::env::var_os(name)
-            .filter(|it| !it.is_empty())
-            .map(PathBuf::from)
-    };
-    let state = || path("XDG_STATE_HOME").or_else(|| Some(path("HOME")?.join(".local/state")));
-    path("SUNDOWN_DATA").unwrap_or_else(|| {
-        let state = state().unwrap_or_else(std::env::temp_dir);
-        state.join("sundown")
-    })
+    let own = variable("SUNDOWN_DATA");
+    own.unwrap_or_else(|| of_user("XDG_STATE_HOME", ".local/state"))
+}
+
+/// `$SUNDOWN_CACHE`, else the user's cache directory. What lies there can be made again.
+pub(crate) fn cache_directory() -> PathBuf {
+    let own = variable("SUNDOWN_CACHE");
+    own.unwrap_or_else(|| of_user("XDG_CACHE_HOME", ".cache"))
+}
+
+fn of_user(name: &str, usual: &str) -> PathBuf {
+    let home = || variable("HOME").map(|home| home.join(usual));
+    let directory = variable(name).or_else(home);
+    directory.unwrap_or_else(std::env::temp_dir).join("sundown")
+}
+
+fn variable(name: &str) -> Option<PathBuf> {
+    let value = std::env::var_os(name).filter(|it| !it.is_empty());
+    value.map(PathBuf::from)
 }
 
 /// What is wrong, and how to go on.

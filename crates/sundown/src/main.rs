@@ -25,6 +25,10 @@ const LOG: &str = "SUNDOWN_LOG";
 
 fn main() -> ExitCode {
     let started_at = Instant::now();
+    // Before any thread exists: this process may be about to become the node, or a part of a pod.
+    if let Some(code) = sundown_node::stage(std::env::args_os()) {
+        return code;
+    }
     let arguments = Arguments::parse();
     start_log();
     let end = run(&arguments, started_at);

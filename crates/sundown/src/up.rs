@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use serde::Serialize;
-use sundown_embedded::controllers::OWNER_GC;
-use sundown_embedded::{Data, Embedded, Listen};
+use sundown_embedded::controllers::{OWNER_GC, of_node};
+use sundown_embedded::{Data, Embedded, Listen, NodeOptions};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::{Durability, Output, Up};
@@ -84,6 +84,9 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
     if let Some(directory) = &arguments.flight_record {
         builder = builder.flight_record(directory);
     }
+    if let Some(directory) = data_directory(arguments).filter(|_| arguments.node) {
+        builder = builder.node(node_options(directory)?);
+    }
     if let Some(directory) = data_directory(arguments) {
         builder = builder.data(Data {
             directory,
@@ -110,8 +113,21 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
                 .help(
                     "or make a new one, which ends all old kubeconfigs and tokens: --new-identity",
                 ),
-            E::FirstList(_) | E::Data(_) | E::Durable(_) => complaint,
+            E::ImageRules(_) => complaint.help("correct the file, or move it away"),
+            E::FirstList(_) | E::Data(_) | E::Durable(_) | E::Node(_) => complaint,
         }
+    })
+}
+
+fn node_options(directory: PathBuf) -> Result<NodeOptions, Complaint> {
+    let program = std::env::current_exe();
+    let program = program
+        .map_err(|error| Complaint::new("this program cannot find itself").because(&error))?;
+    Ok(NodeOptions {
+        image_rules: directory.join("images.json"),
+        environments: data::cache_directory().join("environments"),
+        directory,
+        program,
     })
 }
 
@@ -132,6 +148,9 @@ async fn answer_a_list(kubeconfig: &Path) -> Result<(), Complaint> {
 fn running(arguments: &Up) -> Vec<&'static str> {
     let mut names = arguments.controllers.names();
     names.retain(|name| arguments.enable_garbage_collector || *name != OWNER_GC);
+    if arguments.node {
+        names.extend(of_node().iter().map(|it| it.name));
+    }
     names
 }
 

@@ -115,7 +115,9 @@ pub(crate) fn change(write: &Write) -> String {
             Part::Main => format!("patch {at:?}"),
             Part::Status => format!("patch the status of {at:?}"),
             Part::Finalize => format!("finalize {at:?}"),
+            Part::Binding => format!("bind {at:?} to its node"),
         },
+        Write::Finish { at } => format!("finish the deletion of {at:?}"),
         Write::Delete { at, how } => match how {
             Propagation::Background => format!("delete {at:?}"),
             Propagation::Foreground => format!("delete {at:?} after its dependents"),

@@ -37,6 +37,7 @@ pub(crate) fn apply(write: &Write, object: &A) -> Became {
             metadata["deletionTimestamp"] = json!(at(0).to_string());
             seen
         }
+        Write::Finish { .. } => return Became::Gone,
         Write::Create(_) => panic!("the controllers here create nothing"),
     };
     assert_eq!(seen, &object.build().seen(), "writes to what it saw");
@@ -53,7 +54,7 @@ fn finalizers(metadata: &Value) -> Vec<String> {
 }
 
 /// JSON merge patch, RFC 7386.
-fn merge(target: &mut Value, patch: &Value) {
+pub(crate) fn merge(target: &mut Value, patch: &Value) {
     let Value::Object(patch) = patch else {
         *target = patch.clone();
         return;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::Value;
 use sundown_model::{
-    Answer, Form, Object, Outcome, Refusal, RefusalReason, Resource, ResourceType, Rv, Write,
+    Answer, Form, Object, Outcome, Part, Refusal, RefusalReason, Resource, ResourceType, Rv, Write,
 };
 
 use crate::effect::{Effect, EffectId, Failure, Input, Page, WatchEvent};
@@ -180,6 +180,13 @@ fn done(ty: &ResourceType, form: &Form, write: &Write, body: &[u8]) -> Outcome {
     let Ok(json) = serde_json::from_slice::<Value>(body) else {
         return Outcome::Unknown;
     };
+    if let Write::Patch {
+        part: Part::Binding,
+        ..
+    } = write
+    {
+        return Outcome::Done(Answer::Accepted);
+    }
     if json.get("kind").and_then(Value::as_str) == Some("Status") {
         return Outcome::Done(Answer::Gone);
     }
@@ -203,7 +210,7 @@ fn is_removed(ty: &ResourceType, write: &Write, object: &Object) -> bool {
     }
     match object.deletion() {
         Some(deletion) => object.finalizers().is_empty() && deletion.grace_seconds == 0,
-        None => matches!(write, Write::Delete { .. }),
+        None => matches!(write, Write::Delete { .. } | Write::Finish { .. }),
     }
 }
 

@@ -109,7 +109,11 @@ impl Controller for Toys {
                 touched.insert(key);
                 return;
             }
-            Change::Read(_) | Change::Freshness(_) | Change::Catalog | Change::Report(_) => return,
+            Change::Read(_)
+            | Change::Freshness(_)
+            | Change::Catalog
+            | Change::Report(_)
+            | Change::Answered(_) => return,
         };
         if object.key().resource.is(&TOY) {
             touched.insert(object.key().clone());

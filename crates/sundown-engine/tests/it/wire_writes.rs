@@ -122,6 +122,36 @@ fn a_patch_carries_the_uid_and_the_revision_that_it_was_decided_on() {
 }
 
 #[test]
+fn the_end_of_a_grace_period_is_a_guarded_delete_without_grace() {
+    let at = toy("a").rv(42).build().seen();
+    let call = call(&effect(&TOY, Write::Finish { at })).unwrap();
+    assert_eq!(call.method, Method::Delete);
+    let body = body(&call);
+    assert_eq!(body["gracePeriodSeconds"], 0);
+    let guard = json!({ "uid": "uid-a", "resourceVersion": "42" });
+    assert_eq!(body["preconditions"], guard);
+}
+
+#[test]
+fn a_binding_names_the_pod_that_was_seen_and_its_answer_says_only_that_it_is_done() {
+    let target = json!({ "target": { "kind": "Node", "name": "n" } });
+    let bind = patch(&BOX, &a(&BOX, "a").rv(42), Part::Binding, target);
+    let call = call(&bind).unwrap();
+    assert_eq!(call.method, Method::Post);
+    assert_eq!(call.path, "/api/v1/namespaces/here/boxes/a/binding");
+    assert_eq!(call.content_type, Some("application/json"));
+    let expect = json!({
+        "apiVersion": "v1", "kind": "Binding",
+        "metadata": { "name": "a", "uid": "uid-a", "resourceVersion": "42" },
+        "target": { "kind": "Node", "name": "n" },
+    });
+    assert_eq!(body(&call), expect);
+    let success = json!({ "kind": "Status", "status": "Success" });
+    let done = Outcome::Done(Answer::Accepted);
+    assert_eq!(outcome(&bind, 201, &success), done);
+}
+
+#[test]
 fn a_patch_cannot_bring_preconditions_of_its_own() {
     let liar = json!({ "metadata": { "uid": "another", "resourceVersion": "1" } });
     let call = call(&patch(&TOY, &toy("a").rv(42), Part::Main, liar)).unwrap();

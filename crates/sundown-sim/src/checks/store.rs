@@ -115,6 +115,7 @@ fn isolation(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'
     let has_status = ["jobs", "pods", "deployments", "replicasets"];
     if has_status.contains(&event.key.resource.plural())
         && !event.path.ends_with("/status")
+        && !event.path.ends_with("/binding")
         && prev.json.get("status") != new.json.get("status")
     {
         broken("S12", "status was changed through the object".to_owned());

@@ -110,6 +110,6 @@ fn reason(
 fn target(write: &Write) -> &ObjectKey {
     match write {
         Write::Create(draft) => &draft.key,
-        Write::Patch { at, .. } | Write::Delete { at, .. } => at.key(),
+        Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => at.key(),
     }
 }

@@ -1,0 +1,134 @@
+//! Gives every namespace its `default` service account, which pods that name none run as.
+//!
+//! Only for a control plane of our own: a cluster has a controller for it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+use sundown_model::{
+    Action, Cache, Change, Controller, Decision, Draft, Explain, Facts, Grant, Interest, Object,
+    ObjectKey, Permit, Scope, Write,
+};
+
+use crate::kinds::{NAMESPACE, SERVICE_ACCOUNT};
+
+/// The account of pods that name none.
+const DEFAULT: &str = "default";
+
+/// The controller; it needs no memory.
+#[derive(Debug, Clone, Default)]
+pub struct Accounts;
+
+/// What the decision about a namespace concluded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reason {
+    Gone,
+    /// It is on its way out: nothing is made in it any more.
+    Terminating,
+    HasAccount,
+    LacksAccount,
+}
+
+impl Explain for Reason {
+    fn code(&self) -> &'static str {
+        match self {
+            Self::Gone => "Gone",
+            Self::Terminating => "Terminating",
+            Self::HasAccount => "HasAccount",
+            Self::LacksAccount => "LacksAccount",
+        }
+    }
+
+    fn sentence(&self) -> String {
+        let said = match self {
+            Self::Gone => "the namespace is gone",
+            Self::Terminating => "terminating; it gets no service account any more",
+            Self::HasAccount => "has its default service account",
+            Self::LacksAccount => "is to get its default service account",
+        };
+        said.to_owned()
+    }
+}
+
+impl Controller for Accounts {
+    type Key = ObjectKey;
+    type Reason = Reason;
+
+    const NAME: &'static str = "service_account";
+    const INTERESTS: &'static [Interest] = &[
+        Interest {
+            scope: Scope::One(NAMESPACE),
+            fields: &[],
+        },
+        Interest {
+            scope: Scope::One(SERVICE_ACCOUNT),
+            fields: &[],
+        },
+    ];
+    const GRANTS: &'static [Grant] = &[Grant {
+        group: Some(SERVICE_ACCOUNT.group),
+        plural: Some(SERVICE_ACCOUNT.plural),
+        permits: &[Permit::Create],
+    }];
+
+    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+        match change {
+            Change::Added(object)
+            | Change::Updated { new: object, .. }
+            | Change::Deleted(object)
+            | Change::Forgotten(object) => touch(object, touched),
+            Change::Read(_)
+            | Change::Freshness(_)
+            | Change::Catalog
+            | Change::Report(_)
+            | Change::Answered(_) => {}
+        }
+    }
+
+    fn decide(&self, key: &ObjectKey, cache: &Cache, _: &Facts, _: Timestamp) -> Decision<Reason> {
+        let Some(namespace) = cache.get(key) else {
+            return Decision::idle(Reason::Gone);
+        };
+        if namespace.is_deleting() {
+            return Decision::idle(Reason::Terminating);
+        }
+        let account = ObjectKey::namespaced(&SERVICE_ACCOUNT.resource(), &key.name, DEFAULT);
+        if cache.get(&account).is_some() {
+            return Decision::idle(Reason::HasAccount);
+        }
+        // One that we have not heard of makes the server refuse this one, which changes nothing.
+        let body = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount",
+            "metadata": { "name": DEFAULT, "namespace": &*key.name },
+        });
+        let draft = Draft { key: account, body };
+        Decision::act(
+            Action::Api(Write::Create(draft.into())),
+            Reason::LacksAccount,
+        )
+    }
+
+    fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
+        let is_own = object.key().resource.is(&NAMESPACE);
+        is_own.then(|| object.key().clone()).into_iter().collect()
+    }
+}
+
+/// A namespace is touched by itself and by its default account.
+fn touch(object: &Arc<Object>, touched: &mut BTreeSet<ObjectKey>) {
+    let key = object.key();
+    if key.resource.is(&NAMESPACE) {
+        touched.insert(key.clone());
+    }
+    if key.resource.is(&SERVICE_ACCOUNT) && &*key.name == DEFAULT {
+        touched.insert(ObjectKey::cluster(
+            &NAMESPACE.resource(),
+            key.namespace_str(),
+        ));
+    }
+}
+
+#[cfg(test)]
+mod tests;

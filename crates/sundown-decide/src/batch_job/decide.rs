@@ -1,0 +1,203 @@
+//! What a job needs next: pods, fewer pods, its results counted, its end.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sundown_model::{
+    ACTIONS_MAX, Action, Cache, Decision, Note, Object, Part, Patch, Propagation, Write,
+};
+
+use super::finish::{self, Target};
+use super::pods::{backs_off_until, drafts, pending_indexes, victims, wanted};
+use super::reason::Reason;
+use super::status::{self, Rest};
+use super::tally::Tally;
+use super::view::{JobView, PodView, TRACKING};
+
+/// How many pods one decision makes or gives up; the rest is for the next one.
+const STEP_MAX: usize = 16;
+
+/// All that a decision looks at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sight<'a> {
+    pub(super) cache: &'a Cache,
+    pub(super) now: Timestamp,
+}
+
+/// Decides on a job and its pods.
+pub(super) fn decide(job: &JobView<'_>, pods: &[PodView], sight: &Sight<'_>) -> Decision<Reason> {
+    if job.is_managed_elsewhere {
+        return Decision::idle(Reason::ManagedElsewhere);
+    }
+    if job.object.is_deleting() || job.is_finished() {
+        return let_go(job, pods);
+    }
+    if let Some(field) = job.unsupported {
+        let message = format!("spec.{field} is not supported here, so the job is not started");
+        let note = note(job, true, "Unsupported", message);
+        return Decision::act(note, Reason::Unsupported { field });
+    }
+    let tally = Tally::of(job, pods);
+    let target = finish::target(job, &tally, pods, sight.now);
+    let is_settled = !tally.is_open && !pods.iter().any(|pod| !pod.is_over());
+    let (conditions, has_ended) = finish::conditions(job, target.as_ref(), is_settled, sight.now);
+    let rest = Rest {
+        conditions,
+        has_ended,
+        is_success: target.as_ref().is_some_and(|it| it.is_success),
+    };
+    let mut actions = Vec::new();
+    let (reason, wake_at) = match &target {
+        Some(target) => (end(job, pods, target, &mut actions), None),
+        None => manage(job, pods, &tally, sight, &mut actions),
+    };
+    for pod in pods.iter().filter(|pod| tally.recorded.contains(pod.uid())) {
+        actions.push(release(pod));
+    }
+    if has_ended && let Some(target) = &target {
+        actions.push(told_end(job, target));
+    }
+    actions.truncate(ACTIONS_MAX - 1);
+    let patch = status::patch(job, &tally, pods, &rest, sight.now);
+    actions.extend(patch.map(|patch| record(job, &patch)));
+    Decision {
+        needs: Vec::new(),
+        actions,
+        wake_at,
+        reason,
+    }
+}
+
+/// A job that goes or is over holds no pod back.
+fn let_go(job: &JobView<'_>, pods: &[PodView]) -> Decision<Reason> {
+    let held: Vec<_> = pods.iter().filter(|pod| pod.is_tracked).collect();
+    let is_going = job.object.is_deleting();
+    if held.is_empty() {
+        return Decision::idle(if is_going {
+            Reason::Deleting
+        } else {
+            Reason::Finished
+        });
+    }
+    let actions = held.into_iter().take(ACTIONS_MAX).map(release).collect();
+    Decision::act_all(actions, Reason::LetsGo)
+}
+
+/// A job that ends has no active pods.
+fn end(job: &JobView<'_>, pods: &[PodView], target: &Target, out: &mut Vec<Action>) -> Reason {
+    let active = pods.iter().filter(|pod| pod.is_active());
+    for pod in active.take(STEP_MAX) {
+        out.push(delete(pod));
+        out.push(told_delete(job, pod));
+    }
+    Reason::Ends {
+        why: target.reason.clone(),
+    }
+}
+
+/// Brings the number of active pods to what is wanted.
+fn manage(
+    job: &JobView<'_>,
+    pods: &[PodView],
+    tally: &Tally,
+    sight: &Sight<'_>,
+    out: &mut Vec<Action>,
+) -> (Reason, Option<Timestamp>) {
+    let active: Vec<&PodView> = pods.iter().filter(|pod| pod.is_active()).collect();
+    let count = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let wanted = wanted(job, tally.succeeded_all, count(active.len()));
+    let deadline = job.deadline().filter(|_| !job.is_suspended);
+    let excess = usize::try_from(count(active.len()) - wanted).unwrap_or(0);
+    if excess > 0 {
+        for pod in victims(&active).into_iter().take(excess.min(STEP_MAX)) {
+            give_up(job, pod, out);
+        }
+        return (Reason::Shrinks { to: wanted }, deadline);
+    }
+    let leaving = pods.iter().filter(|pod| pod.is_terminating());
+    let leaving = leaving.filter(|_| job.replaces_failed_only).count();
+    let missing = usize::try_from(wanted - count(active.len()) - count(leaving)).unwrap_or(0);
+    if missing == 0 {
+        let reason = if job.is_suspended {
+            Reason::Suspended
+        } else {
+            Reason::Runs
+        };
+        return (reason, deadline);
+    }
+    if let Some(until) = backs_off_until(job, pods).filter(|until| sight.now < *until) {
+        let wake_at = [Some(until), deadline].into_iter().flatten().min();
+        return (Reason::BacksOff { until }, wake_at);
+    }
+    let missing = missing.min(STEP_MAX);
+    let indexes = job.is_indexed.then(|| pending_indexes(job, pods, missing));
+    for draft in drafts(job, sight.cache, missing, indexes.as_deref()) {
+        let message = format!("Created pod: {}", draft.key.name);
+        out.push(Action::Api(Write::Create(Arc::new(draft))));
+        out.push(note(job, false, "SuccessfulCreate", message));
+    }
+    (Reason::Grows { to: wanted }, deadline)
+}
+
+/// A pod that is not wanted does not count: its finalizer goes first, then the pod.
+fn give_up(job: &JobView<'_>, pod: &PodView, out: &mut Vec<Action>) {
+    if pod.is_tracked {
+        out.push(release(pod));
+        return;
+    }
+    out.push(delete(pod));
+    out.push(told_delete(job, pod));
+}
+
+/// Takes our finalizer from a pod.
+pub(super) fn without_tracking(pod: &Object) -> Action {
+    let kept = pod.finalizers().iter();
+    let kept: Vec<_> = kept.filter(|name| &***name != TRACKING).collect();
+    Action::Api(Write::Patch {
+        at: pod.seen(),
+        part: Part::Main,
+        patch: Patch::Merge(json!({ "metadata": { "finalizers": kept } })),
+    })
+}
+
+fn release(pod: &PodView) -> Action {
+    without_tracking(&pod.object)
+}
+
+fn delete(pod: &PodView) -> Action {
+    Action::Api(Write::Delete {
+        at: pod.object.seen(),
+        how: Propagation::Background,
+    })
+}
+
+fn record(job: &JobView<'_>, patch: &Value) -> Action {
+    Action::Api(Write::Patch {
+        at: job.object.seen(),
+        part: Part::Status,
+        patch: Patch::Merge(json!({ "status": patch })),
+    })
+}
+
+fn told_delete(job: &JobView<'_>, pod: &PodView) -> Action {
+    let message = format!("Deleted pod: {}", pod.object.key().name);
+    note(job, false, "SuccessfulDelete", message)
+}
+
+fn told_end(job: &JobView<'_>, target: &Target) -> Action {
+    if target.is_success {
+        return note(job, false, "Completed", "Job completed".to_owned());
+    }
+    note(job, true, &target.reason, target.message.clone())
+}
+
+fn note(job: &JobView<'_>, warning: bool, reason: &str, message: String) -> Action {
+    Action::Tell(Note {
+        about: job.object.key().clone(),
+        uid: job.object.uid().clone(),
+        warning,
+        reason: reason.into(),
+        message,
+    })
+}

@@ -1,0 +1,4 @@
+//! Jobs and their pods, told step by step.
+
+mod shop;
+mod stories;

@@ -1,0 +1,308 @@
+//! What a pod on our node needs next: its place, its containers, its end, its status.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+use sundown_model::{
+    ACTIONS_MAX, Action, Cache, Decision, DeedOutcome, Facts, Part, Patch, Subject, Write, node,
+};
+
+use super::chart::{Chart, Next, Scene, Shown};
+use super::launch::{self, Place};
+use super::reason::Reason;
+use super::status::{self, Failure};
+use super::view::PodView;
+use super::{account, deed, image, notes, sandbox, settles_at, stop};
+use crate::json::{after, instant};
+
+/// All that a decision looks at.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sight<'a> {
+    pub(super) cache: &'a Cache,
+    pub(super) facts: &'a Facts,
+    pub(super) now: Timestamp,
+}
+
+/// What is being gathered.
+#[derive(Debug, Default)]
+struct Draft {
+    actions: Vec<Action>,
+    wake_at: Option<Timestamp>,
+}
+
+impl Draft {
+    fn wake(&mut self, at: Option<Timestamp>) {
+        self.wake_at = [self.wake_at, at].into_iter().flatten().min();
+    }
+
+    fn end(mut self, reason: Reason) -> Decision<Reason> {
+        self.actions.truncate(ACTIONS_MAX);
+        Decision {
+            needs: Vec::new(),
+            actions: self.actions,
+            wake_at: self.wake_at,
+            reason,
+        }
+    }
+}
+
+/// Decides on a pod of this node.
+pub(super) fn decide(pod: &PodView<'_>, sight: &Sight<'_>) -> Decision<Reason> {
+    if pod.main.is_empty() {
+        return Decision::idle(Reason::Malformed);
+    }
+    if !sight.facts.knows_all_pods() {
+        return Decision::idle(Reason::NodeAway);
+    }
+    let failure = deadline(pod).filter(|at| *at <= sight.now && !pod.is_finished());
+    let is_ending = pod.deletion.is_some() || pod.is_finished() || failure.is_some();
+    let scene = Scene {
+        pod,
+        on_node: sight.facts.pod(&pod.uid),
+        facts: sight.facts,
+        now: sight.now,
+        is_ending,
+    };
+    let chart = Chart::of(&scene);
+    let failure = failure.map(|_| Failure::DeadlineExceeded);
+    let host = account::host_address(sight.cache);
+    let patch = status::patch(&scene, &chart, failure, host);
+    let mut draft = Draft::default();
+    draft.actions.extend(notes::of(&scene, &chart));
+    if pod.deletion.is_some() {
+        return go(&scene, &chart, patch, draft);
+    }
+    if is_ending || is_over(&status::phase(&scene, &chart, failure)) {
+        return end(&scene, &chart, patch, draft);
+    }
+    live(&scene, &chart, patch, draft, sight)
+}
+
+fn is_over(phase: &str) -> bool {
+    matches!(phase, "Succeeded" | "Failed")
+}
+
+fn deadline(pod: &PodView<'_>) -> Option<Timestamp> {
+    Some(after(pod.started_at?, pod.deadline_seconds?.max(0)))
+}
+
+fn record(pod: &PodView<'_>, patch: &serde_json::Value) -> Action {
+    Action::Api(Write::Patch {
+        at: pod.seen.clone(),
+        part: Part::Status,
+        patch: Patch::Merge(json!({ "status": patch })),
+    })
+}
+
+/// A pod that shall run.
+fn live(
+    scene: &Scene<'_>,
+    chart: &Chart,
+    patch: Option<serde_json::Value>,
+    mut draft: Draft,
+    sight: &Sight<'_>,
+) -> Decision<Reason> {
+    let pod = scene.pod;
+    let place = Place {
+        pod_address: scene.on_node.and_then(|it| it.address),
+        host_address: account::host_address(sight.cache),
+        has_token: account::has_token(pod, sight.cache),
+    };
+    let placing = place_it(scene, &place, &mut draft);
+    let stops = stop::unhealthy(scene, chart);
+    let is_unhealthy = !stops.running.is_empty();
+    draft.actions.extend(stops.actions);
+    draft.wake(stops.wake_at);
+    let starts = start(scene, chart, &place, &mut draft);
+    draft.wake(deadline(pod));
+    let mut until = None;
+    for it in chart.all() {
+        if let Next::Restart { due_at } = it.next {
+            until = [until, Some(due_at)].into_iter().flatten().min();
+        }
+        let waits = matches!(&it.shown, Shown::Waiting { reason, .. } if reason == "ErrImagePull");
+        draft.wake(image::shown_until(&it.image, scene.facts).filter(|_| waits));
+    }
+    draft.wake(until);
+    // A first step that is about to change everything is not worth a write of its own.
+    let is_first = placing == Some(Reason::Places) && pod.started_at.is_none() && !waits(chart);
+    let has_patch = patch.is_some() && !is_first;
+    draft
+        .actions
+        .extend(patch.filter(|_| !is_first).map(|patch| record(pod, &patch)));
+    let reason = match (placing, starts, until) {
+        (Some(reason), _, _) => reason,
+        (None, _, _) if is_unhealthy => Reason::Unhealthy,
+        (None, starts, _) if !starts.is_empty() => Reason::Starts { containers: starts },
+        (None, _, _) if has_patch => Reason::Records,
+        (None, _, Some(until)) => Reason::BacksOff { until },
+        (None, _, None) => resting(chart),
+    };
+    draft.end(reason)
+}
+
+fn waits(chart: &Chart) -> bool {
+    let names_something =
+        |it: &Shown| matches!(it, Shown::Waiting { message, .. } if !message.is_empty());
+    chart.all().any(|it| names_something(&it.shown))
+}
+
+/// What a pod does about which nothing is to be done.
+fn resting(chart: &Chart) -> Reason {
+    let mut waiting = chart.all().filter_map(|it| match &it.shown {
+        Shown::Waiting { reason, message } => Some((it, reason, message)),
+        Shown::Running { .. } | Shown::Ended(_) => None,
+    });
+    match waiting.next() {
+        Some((it, why, message)) => Reason::Waits {
+            container: it.name.to_string(),
+            why: why.clone(),
+            message: message.clone(),
+        },
+        None => Reason::Runs,
+    }
+}
+
+/// Sees to it that the pod has a place; Some: it has none yet.
+fn place_it(scene: &Scene<'_>, place: &Place, draft: &mut Draft) -> Option<Reason> {
+    let pod = scene.pod;
+    let is_lost = scene.on_node.is_some_and(|it| it.lost.is_some());
+    if pod.is_placed() && (scene.on_node.is_none() || is_lost) {
+        // The loss is recorded before anything is made anew.
+        return Some(Reason::Lost);
+    }
+    if is_lost {
+        remove(scene, draft);
+        return Some(Reason::Lost);
+    }
+    if scene.on_node.is_some() {
+        return None;
+    }
+    let sandbox = match sandbox::sandbox(pod, place) {
+        Ok(sandbox) => sandbox,
+        Err(trouble) => {
+            let message = trouble.to_string();
+            draft
+                .actions
+                .push(notes::warning(pod, "FailedMount", message.clone()));
+            return Some(Reason::Unsupported { message });
+        }
+    };
+    match settles_at(scene.facts, &Subject::Pod(pod.uid.clone()), scene.now) {
+        Some(until) => draft.wake(Some(until)),
+        None => draft
+            .actions
+            .push(deed(pod, node::Call::Prepare(Arc::new(sandbox)))),
+    }
+    Some(Reason::Places)
+}
+
+fn remove(scene: &Scene<'_>, draft: &mut Draft) {
+    let pod = scene.pod.uid.clone();
+    match settles_at(scene.facts, &Subject::Removal(pod.clone()), scene.now) {
+        Some(until) => draft.wake(Some(until)),
+        None => draft
+            .actions
+            .push(deed(scene.pod, node::Call::Remove { pod })),
+    }
+}
+
+/// Starts every container whose attempt is on record.
+fn start(scene: &Scene<'_>, chart: &Chart, place: &Place, draft: &mut Draft) -> Vec<String> {
+    let mut names = Vec::new();
+    let containers = scene.pod.containers().zip(chart.all());
+    for (container, it) in containers.filter(|(_, it)| it.next == Next::Start) {
+        let Ok(launch) = launch::launch(scene.pod, container, it.attempt, Some(place)) else {
+            continue;
+        };
+        names.push(it.name.to_string());
+        let subject = Subject::Run(launch.run.clone());
+        match settles_at(scene.facts, &subject, scene.now) {
+            Some(until) => draft.wake(Some(until)),
+            None => draft
+                .actions
+                .push(deed(scene.pod, node::Call::Start(Arc::new(launch)))),
+        }
+    }
+    names
+}
+
+/// A pod that is finished: what still runs of it has to end, what is left of it stays for its logs.
+fn end(
+    scene: &Scene<'_>,
+    chart: &Chart,
+    patch: Option<serde_json::Value>,
+    mut draft: Draft,
+) -> Decision<Reason> {
+    let pod = scene.pod;
+    let ends = chart.main.iter().filter_map(|it| match &it.shown {
+        Shown::Ended(ended) => instant(ended, "finishedAt"),
+        Shown::Waiting { .. } | Shown::Running { .. } => None,
+    });
+    let over = deadline(pod).filter(|at| *at <= scene.now);
+    let ended_at = over.or_else(|| ends.max()).unwrap_or(scene.now);
+    let stop = stop::all(scene, chart, after(ended_at, pod.grace_seconds));
+    let is_stopping = !stop.running.is_empty();
+    draft.actions.extend(stop.actions);
+    draft.wake(stop.wake_at);
+    let has_patch = patch.is_some();
+    draft.actions.extend(patch.map(|patch| record(pod, &patch)));
+    draft.end(match (is_stopping, has_patch) {
+        (true, _) => Reason::Stops {
+            until: after(ended_at, pod.grace_seconds),
+        },
+        (false, true) => Reason::Records,
+        (false, false) => Reason::Finished,
+    })
+}
+
+/// A pod that is being deleted: stop it, record how it ended, leave nothing, say that it is over.
+fn go(
+    scene: &Scene<'_>,
+    chart: &Chart,
+    patch: Option<serde_json::Value>,
+    mut draft: Draft,
+) -> Decision<Reason> {
+    let pod = scene.pod;
+    let Some(deletion) = pod.deletion else {
+        return draft.end(Reason::Runs);
+    };
+    let stop = stop::all(scene, chart, deletion.at);
+    let is_stopping = !stop.running.is_empty();
+    draft.actions.extend(stop.actions);
+    draft.wake(stop.wake_at);
+    // What was never on a node, and what is told already, needs no further word.
+    let is_told = pod.started_at.is_none() || pod.is_finished();
+    let is_known = scene.on_node.is_some() || !is_told;
+    if let Some(patch) = patch.filter(|_| is_known) {
+        draft.actions.push(record(pod, &patch));
+        let until = deletion.at;
+        return draft.end(if is_stopping {
+            Reason::Stops { until }
+        } else {
+            Reason::Records
+        });
+    }
+    if is_stopping {
+        return draft.end(Reason::Stops { until: deletion.at });
+    }
+    if scene.on_node.is_some() {
+        remove(scene, &mut draft);
+        return draft.end(Reason::Removes);
+    }
+    if deletion.grace_seconds > 0 {
+        let at = pod.seen.clone();
+        draft.actions.push(Action::Api(Write::Finish { at }));
+        return draft.end(Reason::Finishes);
+    }
+    draft.end(Reason::Released)
+}
+
+/// Whether a deed on a subject was refused, and why.
+pub(super) fn refusal<'a>(facts: &'a Facts, subject: &Subject) -> Option<(&'a str, &'a str)> {
+    match facts.deed(subject).map(|it| &it.outcome) {
+        Some(DeedOutcome::Refused(refusal)) => Some((&refusal.reason, &refusal.message)),
+        Some(DeedOutcome::Done | DeedOutcome::Unknown) | None => None,
+    }
+}

@@ -1,0 +1,218 @@
+//! The place in which the containers of a pod run, from the manifest: names, hosts and volumes.
+
+use core::net::Ipv4Addr;
+
+use serde_json::Value;
+use sundown_model::node::{Content, Files, Sandbox, Selection, Volume};
+
+use super::downward::{self, Seen};
+use super::launch::{Place, Trouble};
+use super::view::{ContainerView, PodView};
+use crate::json::{count, is_set, items, list, number, text, texts};
+use crate::quantity;
+
+/// The domain of all names.
+pub const DOMAIN: &str = "cluster.local";
+
+/// The volume that holds the token of the service account.
+pub(super) const ACCOUNT_VOLUME: &str = "kube-api-access";
+
+/// How long a token is valid, as upstream's admission asks for it.
+const TOKEN_SECONDS: u64 = 3_607;
+const MODE: u32 = 0o644;
+
+/// Whether a pod has a volume of this name.
+pub(super) fn has_volume(pod: &PodView<'_>, name: &str) -> bool {
+    let mut volumes = items(pod.object.field("/spec/volumes")).iter();
+    volumes.any(|volume| text(volume, "name") == name)
+}
+
+/// Describes the place of a pod.
+///
+/// Errors: something in the manifest cannot be understood or is not supported, and what.
+pub(super) fn sandbox(pod: &PodView<'_>, place: &Place) -> Result<Sandbox, Trouble> {
+    let json = items(pod.object.field("/spec/volumes"));
+    let mut volumes = Vec::new();
+    for volume in json {
+        volumes.push(Volume {
+            name: text(volume, "name").to_owned(),
+            content: content(pod, volume, place)?,
+        });
+    }
+    if place.has_token && !has_volume(pod, ACCOUNT_VOLUME) {
+        volumes.push(account(pod.namespace()));
+    }
+    let namespace = pod.namespace();
+    let svc = format!("svc.{DOMAIN}");
+    Ok(Sandbox {
+        pod: pod.uid.clone(),
+        namespace: namespace.into(),
+        name: pod.name().into(),
+        hostname: hostname(pod),
+        hosts: hosts(pod),
+        search: vec![format!("{namespace}.{svc}"), svc, DOMAIN.to_owned()],
+        shared_memory_bytes: shared_memory(pod, &volumes),
+        volumes,
+    })
+}
+
+/// The name by which a pod knows itself.
+pub(crate) fn hostname(pod: &PodView<'_>) -> String {
+    let own = pod.object.field("/spec/hostname").and_then(Value::as_str);
+    let own = own.filter(|name| !name.is_empty());
+    let name = own.unwrap_or(pod.name());
+    // What the kernel takes, as the kubelet cuts it.
+    let cut: String = name.chars().take(63).collect();
+    cut.trim_end_matches(['-', '.']).to_owned()
+}
+
+fn hosts(pod: &PodView<'_>) -> Vec<(Ipv4Addr, Vec<String>)> {
+    let aliases = items(pod.object.field("/spec/hostAliases")).iter();
+    let read = |alias: &Value| Some((text(alias, "ip").parse().ok()?, texts(alias, "hostnames")));
+    aliases.filter_map(read).collect()
+}
+
+/// A volume in memory that is mounted at `/dev/shm` is its size.
+fn shared_memory(pod: &PodView<'_>, volumes: &[Volume]) -> Option<u64> {
+    let mounts = pod
+        .containers()
+        .flat_map(|it| list(it.json, "volumeMounts"));
+    let mut shared = mounts.filter(|mount| text(mount, "mountPath") == "/dev/shm");
+    let name = text(shared.next()?, "name");
+    match &volumes.iter().find(|volume| volume.name == name)?.content {
+        Content::Empty {
+            in_memory: true,
+            size_bytes,
+        } => *size_bytes,
+        Content::Empty { .. } | Content::HostPath { .. } | Content::Files { .. } => None,
+    }
+}
+
+fn content(pod: &PodView<'_>, volume: &Value, place: &Place) -> Result<Content, Trouble> {
+    if let Some(empty) = volume.get("emptyDir") {
+        let size = text(empty, "sizeLimit");
+        let bytes = quantity::units(size).filter(|_| !size.is_empty());
+        return Ok(Content::Empty {
+            in_memory: text(empty, "medium") == "Memory",
+            size_bytes: bytes.and_then(|bytes| u64::try_from(bytes).ok()),
+        });
+    }
+    if let Some(host) = volume.get("hostPath") {
+        return Ok(Content::HostPath {
+            path: text(host, "path").to_owned(),
+            kind: text(host, "type").to_owned(),
+        });
+    }
+    for (member, name) in [("configMap", "name"), ("secret", "secretName")] {
+        if let Some(source) = volume.get(member) {
+            let selection = selection(source, name);
+            let files = match member {
+                "secret" => Files::Secret(selection),
+                _ => Files::ConfigMap(selection),
+            };
+            return Ok(files_of(vec![files], source));
+        }
+    }
+    if let Some(source) = volume.get("downwardAPI") {
+        return Ok(files_of(vec![texts_of(pod, source, place)?], source));
+    }
+    if let Some(source) = volume.get("projected") {
+        let mut from = Vec::new();
+        for part in list(source, "sources") {
+            from.push(projected(pod, part, place)?);
+        }
+        return Ok(files_of(from, source));
+    }
+    let name = text(volume, "name");
+    let members = volume.as_object().into_iter().flat_map(|it| it.keys());
+    let kind = members.filter(|member| *member != "name").cloned();
+    let kind: Vec<_> = kind.collect();
+    Err(Trouble::new(format!(
+        "volume {name:?}: {} is not supported here",
+        kind.first().map_or("an empty source", String::as_str)
+    )))
+}
+
+fn files_of(from: Vec<Files>, source: &Value) -> Content {
+    Content::Files {
+        from,
+        mode: count(source, "defaultMode", MODE),
+    }
+}
+
+fn selection(source: &Value, name: &str) -> Selection {
+    let item = |item: &Value| {
+        let mode = number(item, "mode").and_then(|mode| u32::try_from(mode).ok());
+        (
+            text(item, "key").to_owned(),
+            text(item, "path").to_owned(),
+            mode,
+        )
+    };
+    let items = list(source, "items");
+    Selection {
+        name: text(source, name).to_owned(),
+        items: (!items.is_empty()).then(|| items.iter().map(item).collect()),
+        optional: is_set(source, "optional"),
+    }
+}
+
+fn projected(pod: &PodView<'_>, part: &Value, place: &Place) -> Result<Files, Trouble> {
+    if let Some(source) = part.get("configMap") {
+        return Ok(Files::ConfigMap(selection(source, "name")));
+    }
+    if let Some(source) = part.get("secret") {
+        return Ok(Files::Secret(selection(source, "name")));
+    }
+    if let Some(source) = part.get("downwardAPI") {
+        return texts_of(pod, source, place);
+    }
+    if let Some(token) = part.get("serviceAccountToken") {
+        let audience = text(token, "audience");
+        let seconds = number(token, "expirationSeconds").unwrap_or(3_600);
+        return Ok(Files::Token {
+            path: text(token, "path").to_owned(),
+            audience: (!audience.is_empty()).then(|| audience.to_owned()),
+            expiration_seconds: u64::try_from(seconds).unwrap_or(3_600),
+        });
+    }
+    Err(Trouble::new("a projected source is not supported here"))
+}
+
+fn texts_of(pod: &PodView<'_>, source: &Value, place: &Place) -> Result<Files, Trouble> {
+    let seen = Seen { pod, place };
+    let mut files = std::collections::BTreeMap::new();
+    for item in list(source, "items") {
+        let value = match (item.get("fieldRef"), item.get("resourceFieldRef")) {
+            (Some(field), _) => downward::field(&seen, text(field, "fieldPath"))?,
+            (None, Some(resource)) => downward::resource(&seen, resource, first(pod)?)?,
+            (None, None) => return Err(Trouble::new("a downward API item without a source")),
+        };
+        files.insert(text(item, "path").to_owned(), value);
+    }
+    Ok(Files::Texts(files))
+}
+
+fn first<'a, 'b>(pod: &'a PodView<'b>) -> Result<&'a ContainerView<'b>, Trouble> {
+    let first = pod.main.first();
+    first.ok_or_else(|| Trouble::new("the pod has no containers"))
+}
+
+/// Token, authority and namespace, as upstream's admission puts them into every pod.
+fn account(namespace: &str) -> Volume {
+    let from = vec![
+        Files::Token {
+            path: "token".to_owned(),
+            audience: None,
+            expiration_seconds: TOKEN_SECONDS,
+        },
+        Files::Authority {
+            path: "ca.crt".to_owned(),
+        },
+        Files::Texts([("namespace".to_owned(), namespace.to_owned())].into()),
+    ];
+    Volume {
+        name: ACCOUNT_VOLUME.to_owned(),
+        content: Content::Files { from, mode: MODE },
+    }
+}

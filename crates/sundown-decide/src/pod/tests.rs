@@ -1,0 +1,6 @@
+//! The life of a pod, told step by step: what is decided, what the node did, what is on record.
+
+mod life;
+mod manifest;
+mod probes;
+mod stories;

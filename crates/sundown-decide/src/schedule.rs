@@ -1,0 +1,108 @@
+//! The scheduler of one node: binds what fits, says why something does not, and lets only so many
+//! heavy pods start at once.
+//!
+//! All pending pods are decided on in one round, so that nobody counts on what another has just taken.
+//! Preferences, topology spread and preemption mean nothing on one node and are left out.
+
+mod decide;
+mod fit;
+mod reason;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sundown_model::{
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
+    Scope,
+};
+
+use crate::kinds::{NODE, POD};
+use view::PodView;
+
+pub use reason::Reason;
+
+/// What is decided on.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Key {
+    /// All pending pods.
+    Round,
+    /// What the round says of one pod; only to be explained, it never acts.
+    Pod(ObjectKey),
+}
+
+/// The controller; it needs no memory.
+#[derive(Debug, Clone, Default)]
+pub struct Scheduler;
+
+impl Controller for Scheduler {
+    type Key = Key;
+    type Reason = Reason;
+
+    const NAME: &'static str = "schedule";
+    const INTERESTS: &'static [Interest] = &[
+        Interest {
+            scope: Scope::One(POD),
+            fields: view::POD_FIELDS,
+        },
+        Interest {
+            scope: Scope::One(NODE),
+            fields: view::NODE_FIELDS,
+        },
+    ];
+    const GRANTS: &'static [Grant] = &[Grant {
+        group: Some(POD.group),
+        plural: Some(POD.plural),
+        permits: &[Permit::Patch(Part::Binding), Permit::Patch(Part::Status)],
+    }];
+
+    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<Key>) {
+        match change {
+            Change::Added(object)
+            | Change::Updated { new: object, .. }
+            | Change::Deleted(object)
+            | Change::Forgotten(object) => {
+                let resource = &object.key().resource;
+                if resource.is(&POD) || resource.is(&NODE) {
+                    touched.insert(Key::Round);
+                }
+            }
+            Change::Read(_)
+            | Change::Freshness(_)
+            | Change::Catalog
+            | Change::Report(_)
+            | Change::Answered(_) => {}
+        }
+    }
+
+    fn decide(&self, key: &Key, cache: &Cache, _: &Facts, now: Timestamp) -> Decision<Reason> {
+        match key {
+            Key::Round => decide::decide(cache, now),
+            Key::Pod(key) => Decision::idle(explain(key, cache, now)),
+        }
+    }
+
+    fn keys_about(&self, object: &Object) -> Vec<Key> {
+        let is_pod = object.key().resource.is(&POD);
+        let own = is_pod.then(|| Key::Pod(object.key().clone()));
+        own.into_iter().collect()
+    }
+}
+
+fn explain(key: &ObjectKey, cache: &Cache, now: Timestamp) -> Reason {
+    let Some(pod) = cache.get(key) else {
+        return Reason::Gone;
+    };
+    if !PodView::of(pod).is_pending() {
+        return Reason::NotPending;
+    }
+    let Some(round) = decide::round(cache, now) else {
+        return Reason::NoNode;
+    };
+    let mut verdicts = round.verdicts.into_iter();
+    let own = verdicts.find(|verdict| verdict.pod.object.key() == key);
+    own.map_or(Reason::NotPending, |verdict| verdict.reason)
+}

@@ -1,0 +1,166 @@
+//! One round: every pending pod in its order, against what those before it have taken.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, Note, ObjectKey, Part, Patch, Write};
+
+use super::fit::NodeView;
+use super::reason::Reason;
+use super::view::PodView;
+use crate::json::{after, items, text, written};
+use crate::kinds::{NODE, POD};
+use crate::pod::NODE_NAME;
+
+/// A heavy pod that is not ready after so long holds nobody up any more.
+const START_SECONDS: i64 = 300;
+
+/// What becomes of one pending pod.
+#[derive(Debug, Clone)]
+pub(super) struct Verdict<'a> {
+    pub(super) pod: PodView<'a>,
+    pub(super) reason: Reason,
+}
+
+/// What a round found.
+#[derive(Debug)]
+pub(super) struct Round<'a> {
+    pub(super) verdicts: Vec<Verdict<'a>>,
+    /// When a heavy pod stops to count by itself.
+    wake_at: Option<Timestamp>,
+}
+
+/// Judges all pending pods; None: there is no node.
+pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
+    let key = ObjectKey::cluster(&NODE.resource(), NODE_NAME);
+    let mut node = NodeView::of(cache.get(&key)?);
+    let resource = POD.resource();
+    let all: Vec<_> = cache.of(&resource).map(|pod| PodView::of(pod)).collect();
+    let mut starting = 0;
+    let mut wake_at: Option<Timestamp> = None;
+    for pod in all.iter().filter(|pod| pod.is_placed_on(NODE_NAME)) {
+        node.take(pod);
+        let until = pod.bound_at.map(|at| after(at, START_SECONDS));
+        let is_starting = pod.is_heavy && !pod.is_ready && !pod.object.is_deleting();
+        if let Some(until) = until.filter(|until| is_starting && now < *until) {
+            starting += 1;
+            wake_at = [wake_at, Some(until)].into_iter().flatten().min();
+        }
+    }
+    let mut pending: Vec<_> = all.into_iter().filter(PodView::is_pending).collect();
+    pending.sort_by(|one, other| one.order.cmp(&other.order));
+    let mut verdicts = Vec::new();
+    let mut has_waiting = false;
+    for pod in pending {
+        let obstacles = node.obstacles(&pod);
+        let reason = if pod.is_gated {
+            Reason::Gated
+        } else if !obstacles.is_empty() {
+            let why = obstacles.join(", ");
+            let message = format!("0/1 nodes are available: {why}.");
+            Reason::Unschedulable { message }
+        } else if pod.is_heavy && starting >= node.cores() {
+            has_waiting = true;
+            Reason::AwaitsStarts { starting }
+        } else {
+            node.take(&pod);
+            starting += usize::from(pod.is_heavy);
+            Reason::Binds
+        };
+        verdicts.push(Verdict { pod, reason });
+    }
+    Some(Round {
+        verdicts,
+        wake_at: wake_at.filter(|_| has_waiting),
+    })
+}
+
+/// Decides on a round.
+pub(super) fn decide(cache: &Cache, now: Timestamp) -> Decision<Reason> {
+    let Some(round) = round(cache, now) else {
+        return Decision::idle(Reason::NoNode);
+    };
+    let mut actions = Vec::new();
+    let mut bound = 0;
+    for verdict in &round.verdicts {
+        bound += usize::from(verdict.reason == Reason::Binds);
+        act(verdict, now, &mut actions);
+    }
+    actions.truncate(ACTIONS_MAX);
+    let waiting = round.verdicts.len() - bound;
+    Decision {
+        needs: Vec::new(),
+        actions,
+        wake_at: round.wake_at,
+        reason: Reason::Round { bound, waiting },
+    }
+}
+
+fn act(verdict: &Verdict<'_>, now: Timestamp, out: &mut Vec<Action>) {
+    let pod = verdict.pod.object;
+    match &verdict.reason {
+        Reason::Binds => {
+            let target = json!({ "target": { "kind": "Node", "name": NODE_NAME } });
+            out.push(Action::Api(Write::Patch {
+                at: pod.seen(),
+                part: Part::Binding,
+                patch: Patch::Merge(target),
+            }));
+            let (namespace, name) = (pod.key().namespace_str(), &pod.key().name);
+            let message = format!("Successfully assigned {namespace}/{name} to {NODE_NAME}");
+            out.push(note(verdict, false, "Scheduled", message));
+        }
+        Reason::Unschedulable { message } => {
+            out.extend(mark(verdict, "Unschedulable", message, now));
+            out.push(note(verdict, true, "FailedScheduling", message.clone()));
+        }
+        Reason::Gated => {
+            let message = "Scheduling is blocked due to non-empty scheduling gates";
+            out.extend(mark(verdict, "SchedulingGated", message, now));
+        }
+        Reason::AwaitsStarts { .. }
+        | Reason::Gone
+        | Reason::NotPending
+        | Reason::NoNode
+        | Reason::Round { .. } => {}
+    }
+}
+
+/// Says in the condition why a pod has no node; None when it stands there.
+fn mark(verdict: &Verdict<'_>, reason: &str, message: &str, now: Timestamp) -> Option<Action> {
+    let pod = verdict.pod.object;
+    let mut conditions = items(pod.field("/status/conditions")).to_vec();
+    let own = |it: &Value| text(it, "type") == "PodScheduled";
+    let before = conditions.iter().position(own);
+    let was = before.map(|at| conditions[at].clone()).unwrap_or_default();
+    let stands = text(&was, "status") == "False"
+        && text(&was, "reason") == reason
+        && text(&was, "message") == message;
+    if stands {
+        return None;
+    }
+    let since = was.get("lastTransitionTime").cloned();
+    let since = since.filter(|_| text(&was, "status") == "False");
+    let condition = json!({
+        "type": "PodScheduled", "status": "False", "reason": reason, "message": message,
+        "lastTransitionTime": since.unwrap_or_else(|| json!(written(now))),
+    });
+    match before {
+        Some(at) => conditions[at] = condition,
+        None => conditions.push(condition),
+    }
+    Some(Action::Api(Write::Patch {
+        at: pod.seen(),
+        part: Part::Status,
+        patch: Patch::Merge(json!({ "status": { "conditions": conditions } })),
+    }))
+}
+
+fn note(verdict: &Verdict<'_>, warning: bool, reason: &str, message: String) -> Action {
+    Action::Tell(Note {
+        about: verdict.pod.object.key().clone(),
+        uid: verdict.pod.object.uid().clone(),
+        warning,
+        reason: reason.into(),
+        message,
+    })
+}

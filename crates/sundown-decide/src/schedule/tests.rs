@@ -1,0 +1,235 @@
+//! What fits, what does not, and who waits.
+
+use serde_json::{Value, json};
+use sundown_model::{Action, Part, Write};
+
+use super::{Key, Reason, Scheduler};
+use crate::testing::{A, Scene, a, at};
+
+fn a_node() -> A {
+    a("node", "sundown").with(
+        "/status/allocatable",
+        json!({ "cpu": "2", "memory": "4Gi", "pods": "110" }),
+    )
+}
+
+fn a_pod(name: &str, cpu: &str) -> A {
+    let container = json!({ "name": "main", "resources": { "requests": { "cpu": cpu } } });
+    a("pod", name)
+        .with("/spec/containers", json!([container]))
+        .with("/spec/schedulerName", json!("default-scheduler"))
+}
+
+fn bound(pod: A, seconds: i64) -> A {
+    let at = at(seconds).to_string();
+    let scheduled = json!({ "type": "PodScheduled", "status": "True", "lastTransitionTime": at });
+    pod.with("/spec/nodeName", json!("sundown"))
+        .with("/status/phase", json!("Pending"))
+        .with("/status/conditions", json!([scheduled]))
+}
+
+fn scene(all: &[&A]) -> Scene<Scheduler> {
+    all.iter()
+        .fold(Scene::new(Scheduler), |scene, it| scene.seeing(it))
+}
+
+fn reason(all: &[&A], pod: &A) -> Reason {
+    scene(all).decide(&Key::Pod(pod.key()), 0).reason
+}
+
+fn obstacle(pod: &A, node: &A) -> String {
+    let Reason::Unschedulable { message } = reason(&[node, pod], pod) else {
+        panic!("it does not fit");
+    };
+    message
+}
+
+fn names_bound(all: &[&A], seconds: i64) -> Vec<String> {
+    let decision = scene(all).decide(&Key::Round, seconds);
+    let bound = decision.actions.iter().filter_map(|action| match action {
+        Action::Api(Write::Patch {
+            at,
+            part: Part::Binding,
+            ..
+        }) => Some(at.key().name.to_string()),
+        Action::Api(_) | Action::Tell(_) | Action::Do(_) => None,
+    });
+    bound.collect()
+}
+
+#[test]
+fn a_pod_that_fits_is_bound_as_it_was_seen() {
+    let pod = a_pod("p", "100m").rv(7);
+    let decision = scene(&[&a_node(), &pod]).decide(&Key::Round, 0);
+    assert_eq!(
+        decision.reason,
+        Reason::Round {
+            bound: 1,
+            waiting: 0
+        }
+    );
+    let Some(Action::Api(Write::Patch { at, part, .. })) = decision.actions.first() else {
+        panic!("binds");
+    };
+    assert_eq!((at, part), (&pod.build().seen(), &Part::Binding));
+    assert_eq!(reason(&[&a_node(), &pod], &pod), Reason::Binds);
+}
+
+#[test]
+fn without_a_node_nothing_is_said() {
+    let pod = a_pod("p", "1");
+    let decision = scene(&[&pod]).decide(&Key::Round, 0);
+    assert_eq!(decision.reason, Reason::NoNode);
+    assert!(decision.actions.is_empty());
+    assert_eq!(reason(&[&pod], &pod), Reason::NoNode);
+}
+
+#[test]
+fn those_who_wait_for_no_node_of_ours_are_left_alone() {
+    let node = a_node();
+    let other = a_pod("p", "1").with("/spec/schedulerName", json!("mine"));
+    assert_eq!(reason(&[&node, &other], &other), Reason::NotPending);
+    let has = bound(a_pod("p", "1"), 0);
+    assert_eq!(reason(&[&node, &has], &has), Reason::NotPending);
+    assert_eq!(reason(&[&node], &has), Reason::Gone);
+}
+
+#[test]
+fn what_is_taken_is_not_there_for_others() {
+    let node = a_node();
+    let (first, second) = (a_pod("a", "400m"), a_pod("b", "400m"));
+    let all: Vec<_> = ["c", "d", "e", "f"].map(|name| a_pod(name, "400m")).into();
+    let mut seen = vec![&node, &first, &second];
+    seen.extend(&all);
+    let taken = names_bound(&seen, 0);
+    assert_eq!(
+        taken,
+        ["a", "b", "c", "d", "e"],
+        "2 cores are five times 400m"
+    );
+    let decision = scene(&seen).decide(&Key::Round, 0);
+    let marked = decision.actions.iter().any(|action| {
+        matches!(action, Action::Api(Write::Patch { at, part: Part::Status, .. }) if &*at.key().name == "f")
+    });
+    assert!(marked, "the last one says why");
+}
+
+#[test]
+fn what_is_over_takes_nothing() {
+    let over = bound(a_pod("a", "2"), 0).with("/status/phase", json!("Succeeded"));
+    assert_eq!(names_bound(&[&a_node(), &over, &a_pod("b", "2")], 0), ["b"]);
+}
+
+#[test]
+fn why_something_does_not_fit_is_said_once() {
+    let pod = a_pod("p", "3");
+    let node = a_node();
+    let message = "0/1 nodes are available: 1 Insufficient cpu.";
+    assert_eq!(obstacle(&pod, &node), message);
+    let decision = scene(&[&node, &pod]).decide(&Key::Round, 0);
+    assert_eq!(decision.actions.len(), 2, "a condition and an event");
+    let told = json!([{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+    }]);
+    let marked = pod.with("/status/conditions", told).rv(2);
+    let again = scene(&[&node, &marked]).decide(&Key::Round, 0);
+    let is_write = |action: &Action| matches!(action, Action::Api(_));
+    assert!(!again.actions.iter().any(is_write));
+}
+
+#[test]
+fn every_rule_that_cannot_be_met_is_named() {
+    let node = a_node().with("/metadata/labels", json!({ "zone": "here" }));
+    let affinity = |kind: &str, what: Value| json!({ kind: { "requiredDuringSchedulingIgnoredDuringExecution": what } });
+    let zone = |value: &str| {
+        json!({ "nodeSelectorTerms": [{ "matchExpressions": [
+        { "key": "zone", "operator": "In", "values": [value] } ] }] })
+    };
+    let near =
+        json!([{ "labelSelector": { "matchLabels": { "app": "x" } }, "topologyKey": "zone" }]);
+    let cases = [
+        (
+            "/spec/nodeSelector",
+            json!({ "gpu": "yes" }),
+            "node affinity/selector",
+        ),
+        (
+            "/spec/affinity",
+            affinity("nodeAffinity", zone("there")),
+            "node affinity/selector",
+        ),
+        (
+            "/spec/affinity",
+            affinity("podAffinity", near.clone()),
+            "pod affinity rules",
+        ),
+    ];
+    for (pointer, value, expect) in cases {
+        let message = obstacle(&a_pod("p", "1").with(pointer, value), &node);
+        assert!(message.contains(expect), "{message}");
+    }
+    let fits = a_pod("p", "1").with("/spec/affinity", affinity("nodeAffinity", zone("here")));
+    assert_eq!(reason(&[&node, &fits], &fits), Reason::Binds);
+    let apart = a_pod("p", "1").with("/spec/affinity", affinity("podAntiAffinity", near));
+    let other = bound(
+        a_pod("q", "100m").with("/metadata/labels", json!({ "app": "x" })),
+        0,
+    );
+    assert!(matches!(
+        reason(&[&node, &other, &apart], &apart),
+        Reason::Unschedulable { .. }
+    ));
+    let taint = json!([{ "key": "k", "value": "v", "effect": "NoSchedule" }]);
+    let tainted = a_node().with("/spec/taints", taint);
+    let message = obstacle(&a_pod("p", "1"), &tainted);
+    assert!(message.contains("untolerated taint {k: v}"), "{message}");
+    let bears = json!([{ "key": "k", "operator": "Exists" }]);
+    let bears = a_pod("p", "1").with("/spec/tolerations", bears);
+    assert_eq!(reason(&[&tainted, &bears], &bears), Reason::Binds);
+    let closed = a_node().with("/spec/unschedulable", json!(true));
+    assert!(obstacle(&a_pod("p", "1"), &closed).contains("unschedulable"));
+}
+
+#[test]
+fn a_gated_pod_waits_for_its_gates() {
+    let pod = a_pod("p", "1").with("/spec/schedulingGates", json!([{ "name": "g" }]));
+    assert_eq!(reason(&[&a_node(), &pod], &pod), Reason::Gated);
+}
+
+#[test]
+fn only_so_many_heavy_pods_start_at_once() {
+    let node = a_node().with(
+        "/status/allocatable",
+        json!({ "cpu": "2", "memory": "4Gi" }),
+    );
+    let ray = |name: &str| {
+        let container = json!({ "name": "main", "image": "rayproject/ray:2.9.0" });
+        a("pod", name).with("/spec/containers", json!([container]))
+    };
+    let (first, second, third) = (ray("a"), ray("b"), ray("c"));
+    assert_eq!(
+        names_bound(&[&node, &first, &second, &third], 0),
+        ["a", "b"]
+    );
+    let (first, second) = (bound(ray("a"), 0), bound(ray("b"), 0));
+    let waits = scene(&[&node, &first, &second, &third]);
+    let explained = waits.decide(&Key::Pod(third.key()), 10);
+    assert_eq!(explained.reason, Reason::AwaitsStarts { starting: 2 });
+    let round = waits.decide(&Key::Round, 10);
+    assert_eq!(round.wake_at, Some(at(300)), "nobody is held up for ever");
+    let mut ready = first.clone();
+    let conditions = ready.json["status"]["conditions"].as_array_mut().unwrap();
+    conditions.push(json!({ "type": "Ready", "status": "True" }));
+    assert_eq!(names_bound(&[&node, &ready, &second, &third], 10), ["c"]);
+    assert_eq!(names_bound(&[&node, &first, &second, &third], 300), ["c"]);
+}
+
+#[test]
+fn who_matters_more_or_came_first_comes_first() {
+    let node = a_node();
+    let old = a_pod("z", "2").with("/metadata/creationTimestamp", json!("2029-01-01T00:00:00Z"));
+    let young = a_pod("a", "2").with("/metadata/creationTimestamp", json!("2029-01-02T00:00:00Z"));
+    assert_eq!(names_bound(&[&node, &old, &young], 0), ["z"]);
+    let important = young.with("/spec/priority", json!(10));
+    assert_eq!(names_bound(&[&node, &old, &important], 0), ["a"]);
+}

@@ -1,0 +1,349 @@
+//! This machine as a node: what the controllers ask and decide is handed to `sundown-node`, with what
+//! must not stand in a decision looked up on the way (`ConfigMap`s, Secrets, tokens).
+//!
+//! Nothing is chosen here. What could not be looked up or done is told as a refusal.
+
+mod environment;
+mod files;
+mod link;
+mod lookup;
+mod registration;
+mod reports;
+mod sandbox;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use jiff::Timestamp;
+use kube::Client;
+use sundown_driver::{Beyond, Dashboards, Dial};
+use sundown_model::{Deed, DeedOutcome, DeedRefusal, Question, Reply, What, node};
+use sundown_node::environment::{Environments, Standing};
+use sundown_node::{ContainerKey, HttpProbe, NodeError, ProbeError, Refusal};
+use tokio::net::TcpStream;
+use tokio::sync::mpsc;
+
+use link::Link;
+use lookup::Lookup;
+
+/// How long a connection into a pod may take.
+const DIAL_TIME_MAX: Duration = Duration::from_secs(5);
+/// What of the output of a probe is told.
+const PROBE_BYTES_MAX: usize = 1_024;
+/// How many reports about images may wait. They are repeated by questions, so that none is missed.
+const IMAGE_REPORTS_MAX: usize = 64;
+
+/// What a machine needs beside its node.
+pub(crate) struct Parts {
+    pub(crate) node: sundown_node::Config,
+    pub(crate) environments: Environments,
+    /// By which objects are looked up.
+    pub(crate) client: Client,
+    /// The certificate by which pods know the API server, as PEM.
+    pub(crate) authority: String,
+}
+
+/// This machine.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    link: Arc<Link>,
+    environments: Environments,
+    lookup: Lookup,
+    dashboards: Dashboards,
+    names: Arc<Names>,
+    images: mpsc::Sender<node::Report>,
+    heard: Mutex<Option<mpsc::Receiver<node::Report>>>,
+}
+
+/// The names that pods can look up, for those who dial in from outside.
+#[derive(Debug, Default)]
+struct Names(Mutex<BTreeMap<String, Vec<Ipv4Addr>>>);
+
+impl Machine {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let link = Arc::new(Link::new(parts.node));
+        let names = Arc::<Names>::default();
+        let way_in = WayIn {
+            link: Arc::clone(&link),
+            names: Arc::clone(&names),
+        };
+        let (images, heard) = mpsc::channel(IMAGE_REPORTS_MAX);
+        Self {
+            link,
+            environments: parts.environments,
+            lookup: Lookup::new(parts.client, parts.authority),
+            dashboards: Dashboards::new(Arc::new(way_in)),
+            names,
+            images,
+            heard: Mutex::new(Some(heard)),
+        }
+    }
+
+    /// Makes this machine known as a node.
+    ///
+    /// Errors: the API server did not take it.
+    pub(crate) async fn register(&self, now: Timestamp) -> Result<(), kube::Error> {
+        registration::register(self.lookup.client(), now).await
+    }
+
+    async fn answer(&self, query: node::Query) -> Result<node::Answer, String> {
+        match query {
+            node::Query::Image { image } => Ok(node::Answer::Image(self.image(&image).await)),
+            node::Query::Probe { run, probe } => {
+                let trouble = self.probe(&run, &probe).await?;
+                Ok(node::Answer::Probe { trouble })
+            }
+        }
+    }
+
+    async fn image(&self, image: &str) -> node::Image {
+        match self.environments.standing(image).await {
+            Standing::Ready(_) => node::Image::Ready,
+            Standing::Missing => node::Image::Missing,
+            Standing::Unavailable(message) => node::Image::Unavailable { message },
+        }
+    }
+
+    /// What a probe found wrong; an error says nothing about the container.
+    async fn probe(&self, run: &node::Run, probe: &node::Probe) -> Result<Option<String>, String> {
+        let node = self.link.node().await.map_err(|error| words(&error))?;
+        let timeout = Duration::from_secs(u64::from(probe.timeout_seconds.max(1)));
+        let address = self.link.address(&run.pod);
+        let missing = || format!("pod {} has no address", run.pod);
+        let tried = match &probe.how {
+            node::ProbeKind::Exec { command } => {
+                let (pod, container) = (run.pod.as_str(), &*run.container);
+                let done = node.exec(pod, container, command.clone(), timeout, PROBE_BYTES_MAX);
+                let done = done.await.map_err(|error| words(&error))?;
+                return Ok(match done.code {
+                    Some(0) => None,
+                    Some(_) => Some(done.output),
+                    None => Some(format!("command timed out after {}s", timeout.as_secs())),
+                });
+            }
+            node::ProbeKind::Http {
+                port,
+                path,
+                tls,
+                headers,
+            } => {
+                let probe = HttpProbe {
+                    address: address.ok_or_else(missing)?,
+                    port: *port,
+                    path: path.clone(),
+                    scheme: if *tls { "HTTPS" } else { "HTTP" }.to_owned(),
+                    headers: headers.clone(),
+                    timeout,
+                };
+                let answered = node.probe_http(&probe).await;
+                answered.map(|it| {
+                    let is_well = it.is_success();
+                    (!is_well).then(|| format!("HTTP probe failed with statuscode: {}", it.status))
+                })
+            }
+            node::ProbeKind::Tcp { port } => {
+                let address = SocketAddrV4::new(address.ok_or_else(missing)?, *port);
+                node.probe_tcp(address, timeout).await.map(|()| None)
+            }
+        };
+        match tried {
+            Ok(trouble) => Ok(trouble),
+            Err(ProbeError::Node(error)) => Err(words(&error)),
+            Err(error) => Ok(Some(error.to_string())),
+        }
+    }
+
+    async fn call(&self, about: &Deed, call: &node::Call) -> Result<(), DeedFailure> {
+        match call {
+            node::Call::Prepare(sandbox) => self.prepare(sandbox).await,
+            node::Call::Start(launch) => self.start(about, launch).await,
+            node::Call::Signal { run, signal } => {
+                let key = ContainerKey {
+                    uid: run.pod.to_string(),
+                    container: run.container.to_string(),
+                    attempt: run.attempt,
+                };
+                Ok(self.link.node().await?.signal(key, *signal).await?)
+            }
+            node::Call::Remove { pod } => {
+                Ok(self.link.node().await?.remove_pod(pod.as_str()).await?)
+            }
+            node::Call::Pull { image } => self.pull(image).await,
+            node::Call::Names(names) => {
+                let table = names.iter().map(|(name, it)| (name.clone(), it.clone()));
+                self.link.node().await?.set_names(table.collect()).await?;
+                self.names.set(names);
+                Ok(())
+            }
+        }
+    }
+
+    async fn prepare(&self, sandbox: &node::Sandbox) -> Result<(), DeedFailure> {
+        let spec = sandbox::pod_spec(sandbox, &self.lookup).await?;
+        self.link.node().await?.create_pod(spec).await?;
+        Ok(())
+    }
+
+    async fn start(&self, about: &Deed, launch: &node::Launch) -> Result<(), DeedFailure> {
+        let environment = match self.environments.standing(&launch.image).await {
+            Standing::Ready(environment) => environment,
+            Standing::Missing | Standing::Unavailable(_) => {
+                let message = format!("the environment for {} is gone", launch.image);
+                return Err(DeedFailure::refused("ImageNotReady", message));
+            }
+        };
+        let namespace = about.about.namespace_str();
+        let variables = environment::variables(launch, &environment, namespace, &self.lookup);
+        let spec = environment::container_spec(launch, &environment, &variables.await?);
+        let pod = launch.run.pod.as_str();
+        self.link.node().await?.start_container(pod, spec).await?;
+        Ok(())
+    }
+
+    /// Minutes, the first time; how far it is comes as reports.
+    async fn pull(&self, image: &Arc<str>) -> Result<(), DeedFailure> {
+        let report = |is| node::Report::Image {
+            image: Arc::clone(image),
+            is,
+        };
+        let told = self.images.clone();
+        let mut tell = |progress: sundown_node::environment::Progress| {
+            let progress = progress.step;
+            // Whoever is too slow for all of them gets the next one.
+            let _ = told.try_send(report(node::Image::Making { progress }));
+        };
+        let made = self.environments.make(image, &mut tell).await;
+        let is = match &made {
+            Ok(_) => node::Image::Ready,
+            Err(error) => node::Image::Unavailable {
+                message: error.to_string(),
+            },
+        };
+        let _ = self.images.send(report(is)).await;
+        made.map(drop)
+            .map_err(|error| DeedFailure::refused("ErrImagePull", error.to_string()))
+    }
+}
+
+impl Beyond for Machine {
+    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
+        Box::pin(async move {
+            match question {
+                Question::Ray(query) => Reply::Ray(self.dashboards.ask(&query).await),
+                Question::Node(query) => Reply::Node(self.answer(query).await),
+            }
+        })
+    }
+
+    fn carry_out(&self, deed: Deed) -> BoxFuture<'_, DeedOutcome> {
+        Box::pin(async move {
+            match &deed.what {
+                What::Ray(call) => self.dashboards.carry_out(call).await,
+                What::Node(call) => match self.call(&deed, call).await {
+                    Ok(()) => DeedOutcome::Done,
+                    Err(DeedFailure::Refused(refusal)) => DeedOutcome::Refused(refusal),
+                    Err(DeedFailure::Unknown) => DeedOutcome::Unknown,
+                },
+            }
+        })
+    }
+
+    fn reports(&self) -> BoxStream<'static, node::Report> {
+        let heard = self
+            .heard
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        reports::stream(Arc::clone(&self.link), heard)
+    }
+}
+
+/// Why something was not done, as far as it is known.
+#[derive(Debug)]
+pub(crate) enum DeedFailure {
+    Refused(DeedRefusal),
+    /// Sent, and nobody said what became of it.
+    Unknown,
+}
+
+impl DeedFailure {
+    pub(crate) fn refused(reason: &str, message: impl Into<String>) -> Self {
+        Self::Refused(DeedRefusal {
+            reason: reason.to_owned(),
+            message: message.into(),
+        })
+    }
+}
+
+impl From<NodeError> for DeedFailure {
+    fn from(error: NodeError) -> Self {
+        let message = words(&error);
+        match error {
+            NodeError::Gone { .. } => Self::Unknown,
+            NodeError::Start { .. } | NodeError::Version { .. } => Self::refused("NoNode", message),
+            NodeError::Refused(refusal) => Self::refused(reason(&refusal), message),
+        }
+    }
+}
+
+/// The node's refusal in one word.
+fn reason(refusal: &Refusal) -> &'static str {
+    match refusal {
+        Refusal::NoSuchPod { .. } => "NoSuchPod",
+        Refusal::Setup { .. } => "FailedCreatePodSandBox",
+        _ => "Refused",
+    }
+}
+
+/// An error with its causes.
+fn words(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |it| it.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+impl Names {
+    fn set(&self, names: &BTreeMap<String, Vec<Ipv4Addr>>) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_from(names);
+    }
+
+    fn first(&self, name: &str) -> Option<Ipv4Addr> {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        names.get(name)?.first().copied()
+    }
+}
+
+/// The way to a dashboard: its name is one of the node's, and the node connects.
+#[derive(Debug)]
+struct WayIn {
+    link: Arc<Link>,
+    names: Arc<Names>,
+}
+
+impl Dial for WayIn {
+    fn dial<'a>(&'a self, address: &'a str) -> BoxFuture<'a, io::Result<TcpStream>> {
+        Box::pin(async move {
+            let to = self.resolve(address).ok_or_else(|| {
+                let message = format!("no ready pod stands behind {address}");
+                io::Error::new(io::ErrorKind::NotFound, message)
+            })?;
+            let node = self.link.node().await.map_err(io::Error::other)?;
+            node.dial(to, DIAL_TIME_MAX).await.map_err(io::Error::other)
+        })
+    }
+}
+
+impl WayIn {
+    fn resolve(&self, address: &str) -> Option<SocketAddrV4> {
+        let (host, port) = address.rsplit_once(':')?;
+        let at = host.parse().ok().or_else(|| self.names.first(host))?;
+        Some(SocketAddrV4::new(at, port.parse().ok()?))
+    }
+}

@@ -1,0 +1,149 @@
+//! The files of a volume that come from objects.
+
+use std::collections::BTreeMap;
+
+use sundown_model::node::{Files, Sandbox, Selection};
+use sundown_node::File;
+
+use super::DeedFailure;
+use super::lookup::{Content, Holder, Lookup};
+
+/// All files of a volume; later sources win.
+pub(super) async fn all(
+    sandbox: &Sandbox,
+    from: &[Files],
+    mode: u32,
+    lookup: &Lookup,
+) -> Result<BTreeMap<String, File>, DeedFailure> {
+    let mut files = BTreeMap::new();
+    for source in from {
+        match source {
+            Files::ConfigMap(it) => {
+                let found = selected(Holder::ConfigMap, sandbox, it, mode, lookup).await?;
+                files.extend(found);
+            }
+            Files::Secret(it) => {
+                let found = selected(Holder::Secret, sandbox, it, mode, lookup).await?;
+                files.extend(found);
+            }
+            Files::Texts(texts) => {
+                let texts = texts.iter();
+                files.extend(texts.map(|(path, text)| (path.clone(), file(text, mode))));
+            }
+            Files::Token {
+                path,
+                audience,
+                expiration_seconds,
+            } => {
+                let pod = (&*sandbox.name, sandbox.pod.as_str());
+                let audience = audience.as_deref();
+                let token = lookup.token(&sandbox.namespace, pod, audience, *expiration_seconds);
+                files.insert(path.clone(), file(&token.await?, mode));
+            }
+            Files::Authority { path } => {
+                files.insert(path.clone(), file(lookup.authority(), mode));
+            }
+        }
+    }
+    Ok(files)
+}
+
+async fn selected(
+    holder: Holder,
+    sandbox: &Sandbox,
+    selection: &Selection,
+    mode: u32,
+    lookup: &Lookup,
+) -> Result<Vec<(String, File)>, DeedFailure> {
+    let (name, optional) = (&selection.name, selection.optional);
+    let content = lookup.content(holder, &sandbox.namespace, name, optional);
+    let content = content.await?.unwrap_or_default();
+    pick(content, selection, mode)
+}
+
+/// The chosen keys of an object under their paths.
+fn pick(
+    mut content: Content,
+    selection: &Selection,
+    mode: u32,
+) -> Result<Vec<(String, File)>, DeedFailure> {
+    let Some(items) = &selection.items else {
+        let all = content.into_iter();
+        return Ok(all
+            .map(|(key, content)| (key, File { content, mode }))
+            .collect());
+    };
+    let mut files = Vec::new();
+    for (key, path, own_mode) in items {
+        let mode = own_mode.unwrap_or(mode);
+        match content.remove(key) {
+            Some(content) => files.push((path.clone(), File { content, mode })),
+            None if selection.optional => {}
+            None => {
+                let message = format!("references non-existent config key: {key}");
+                return Err(DeedFailure::refused("KeyNotFound", message));
+            }
+        }
+    }
+    Ok(files)
+}
+
+fn file(text: &str, mode: u32) -> File {
+    File {
+        content: text.as_bytes().to_vec(),
+        mode,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn content() -> Content {
+        Content::from([
+            ("a".to_owned(), b"1".to_vec()),
+            ("b".to_owned(), b"2".to_vec()),
+        ])
+    }
+
+    fn selection(items: Option<&[(&str, &str)]>, optional: bool) -> Selection {
+        let items = items.map(|items| {
+            let items = items.iter();
+            items
+                .map(|(key, path)| ((*key).to_owned(), (*path).to_owned(), None))
+                .collect()
+        });
+        Selection {
+            name: "it".to_owned(),
+            items,
+            optional,
+        }
+    }
+
+    fn paths(picked: Result<Vec<(String, File)>, DeedFailure>) -> Vec<String> {
+        let picked = picked.expect("all keys are there");
+        picked.into_iter().map(|(path, _)| path).collect()
+    }
+
+    #[test]
+    fn all_keys_or_the_chosen_ones_under_their_paths() {
+        assert_eq!(
+            paths(pick(content(), &selection(None, false), 0o644)),
+            ["a", "b"]
+        );
+        let chosen = selection(Some(&[("b", "x/y")]), false);
+        assert_eq!(paths(pick(content(), &chosen, 0o644)), ["x/y"]);
+    }
+
+    #[test]
+    fn a_missing_key_is_named_unless_it_may_be_missing() {
+        let chosen = [("c", "x")];
+        let missing = pick(content(), &selection(Some(&chosen), false), 0o644);
+        let Err(DeedFailure::Refused(refusal)) = missing else {
+            panic!("it is not there");
+        };
+        assert_eq!(refusal.message, "references non-existent config key: c");
+        let optional = pick(content(), &selection(Some(&chosen), true), 0o644);
+        assert_eq!(paths(optional), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,91 @@
+//! The place of a pod as the node wants it.
+
+use sundown_model::node::{Content, Sandbox};
+use sundown_node::{HostPathKind, HostsEntry, PodSpec, Volume, VolumeSource};
+
+use super::DeedFailure;
+use super::files;
+use super::lookup::Lookup;
+
+/// What `/dev/shm` has where a manifest does not say: as with container runtimes.
+const SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The pod with the content of its volumes.
+pub(super) async fn pod_spec(sandbox: &Sandbox, lookup: &Lookup) -> Result<PodSpec, DeedFailure> {
+    let mut volumes = Vec::new();
+    for volume in &sandbox.volumes {
+        let name = volume.name.clone();
+        let source = source(sandbox, &volume.content, lookup).await;
+        let source = source.map_err(|failure| about(&name, failure))?;
+        volumes.push(Volume { name, source });
+    }
+    let hosts = sandbox.hosts.iter().map(|(address, names)| HostsEntry {
+        address: *address,
+        names: names.clone(),
+    });
+    Ok(PodSpec {
+        uid: sandbox.pod.to_string(),
+        namespace: sandbox.namespace.to_string(),
+        name: sandbox.name.to_string(),
+        hostname: sandbox.hostname.clone(),
+        address: None,
+        hosts: hosts.collect(),
+        search_domains: sandbox.search.clone(),
+        shm_bytes: sandbox.shared_memory_bytes.unwrap_or(SHARED_MEMORY_BYTES),
+        volumes,
+    })
+}
+
+/// As the kubelet tells of a volume that it cannot set up.
+fn about(volume: &str, failure: DeedFailure) -> DeedFailure {
+    match failure {
+        DeedFailure::Refused(mut refusal) => {
+            refusal.message = format!(
+                "MountVolume.SetUp failed for volume {volume:?} : {}",
+                refusal.message
+            );
+            DeedFailure::Refused(refusal)
+        }
+        DeedFailure::Unknown => DeedFailure::Unknown,
+    }
+}
+
+async fn source(
+    sandbox: &Sandbox,
+    content: &Content,
+    lookup: &Lookup,
+) -> Result<VolumeSource, DeedFailure> {
+    Ok(match content {
+        Content::Empty {
+            in_memory,
+            size_bytes,
+        } => VolumeSource::EmptyDir {
+            in_memory: *in_memory,
+            bytes_max: *size_bytes,
+        },
+        Content::HostPath { path, kind } => VolumeSource::HostPath {
+            path: path.into(),
+            kind: host_path_kind(kind)?,
+        },
+        Content::Files { from, mode } => VolumeSource::Files {
+            files: files::all(sandbox, from, *mode, lookup).await?,
+        },
+    })
+}
+
+fn host_path_kind(kind: &str) -> Result<HostPathKind, DeedFailure> {
+    Ok(match kind {
+        "" => HostPathKind::Any,
+        "DirectoryOrCreate" => HostPathKind::DirectoryOrCreate,
+        "Directory" => HostPathKind::Directory,
+        "FileOrCreate" => HostPathKind::FileOrCreate,
+        "File" => HostPathKind::File,
+        "Socket" => HostPathKind::Socket,
+        "CharDevice" => HostPathKind::CharDevice,
+        "BlockDevice" => HostPathKind::BlockDevice,
+        other => {
+            let message = format!("hostPath.type {other:?} is not known");
+            return Err(DeedFailure::refused("BadHostPathType", message));
+        }
+    })
+}
