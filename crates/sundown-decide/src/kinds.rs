@@ -87,3 +87,19 @@ pub const FOREGROUND: &str = "foregroundDeletion";
 
 /// The finalizer of an object whose dependents shall be let go.
 pub const ORPHAN: &str = "orphan";
+
+/// ray.io/v1 `RayCluster`.
+pub const RAY_CLUSTER: KnownKind = KnownKind {
+    group: "ray.io",
+    version: "v1",
+    kind: "RayCluster",
+    plural: "rayclusters",
+};
+
+/// ray.io/v1 `RayJob`.
+pub const RAY_JOB: KnownKind = KnownKind {
+    group: "ray.io",
+    version: "v1",
+    kind: "RayJob",
+    plural: "rayjobs",
+};

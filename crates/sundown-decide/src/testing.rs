@@ -1,6 +1,7 @@
 //! Builders that read as sentences, and a small scene to decide in. Only for tests.
 
 pub(crate) mod apply;
+pub(crate) mod ray;
 pub(crate) mod seeds;
 
 use std::sync::Arc;
@@ -126,6 +127,7 @@ impl A {
             "/metadata/labels",
             "/metadata/annotations",
             "/metadata/creationTimestamp",
+            "/metadata/generation",
         ]);
         Arc::new(Object::read(&self.resource, &self.json, &form).unwrap())
     }
@@ -168,6 +170,8 @@ pub(crate) fn catalog() -> Catalog {
             "CustomResourceDefinition",
             false,
         ),
+        ty("ray.io", "rayclusters", "RayCluster", true),
+        ty("ray.io", "rayjobs", "RayJob", true),
         ty("sky.io", "suns", "Sun", true),
         // It can be read and nothing else, so nobody watches it.
         ResourceType {

@@ -1,0 +1,45 @@
+//! What a cluster may ask for that nothing here makes yet. It is refused by name: a cluster that is
+//! made without what it asks for would look as if it had it.
+
+use sundown_kinds::Metadata;
+use sundown_kinds::constants::{ANNOTATION_FT_ENABLED, ANNOTATION_SERVE_SERVICE};
+use sundown_kinds::ray_cluster::ClusterSpec;
+
+/// The first field that is asked for and not supported; its path below the object's root, with `spec`
+/// standing where the spec of the cluster stands.
+pub(crate) fn field(spec: &ClusterSpec, metadata: &Metadata) -> Option<String> {
+    let asked = [
+        (spec.enable_autoscaling, "enableInTreeAutoscaling"),
+        (asks_for_tokens(spec), "authOptions"),
+        (spec.fault_tolerance.is_some(), "gcsFaultToleranceOptions"),
+        (spec.tls_enabled == Some(true), "tlsOptions"),
+        (spec.history_server.is_some(), "historyServerOptions"),
+        (spec.network_policy.is_some(), "networkPolicy"),
+        (has_ingress(spec), "headGroupSpec.enableIngress"),
+    ];
+    let field = asked.into_iter().find(|(is_asked, _)| *is_asked);
+    if let Some((_, name)) = field {
+        return Some(format!("spec.{name}"));
+    }
+    [ANNOTATION_FT_ENABLED, ANNOTATION_SERVE_SERVICE]
+        .into_iter()
+        .find(|name| metadata.is_annotated(name))
+        .map(|name| format!("annotation {name}"))
+}
+
+/// What is said about it.
+pub(crate) fn message(field: &str) -> String {
+    format!("{field} is not supported by Sundown yet")
+}
+
+/// Without a mode upstream makes a secret that no pod knows of; with `disabled` it makes nothing.
+fn asks_for_tokens(spec: &ClusterSpec) -> bool {
+    spec.auth
+        .as_ref()
+        .is_some_and(|auth| auth.mode != "disabled" || auth.enable_token_review)
+}
+
+fn has_ingress(spec: &ClusterSpec) -> bool {
+    let head = spec.raw.get("headGroupSpec");
+    head.and_then(|head| head.get("enableIngress")?.as_bool()) == Some(true)
+}

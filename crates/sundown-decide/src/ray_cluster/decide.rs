@@ -1,0 +1,205 @@
+//! The order of a decision on a cluster.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sundown_kinds::ray_cluster::summary::{self, Observed, Pass};
+use sundown_kinds::ray_cluster::{ClusterStatus, validate};
+use sundown_kinds::{Invalid, RayCluster, Settings};
+use sundown_model::{Action, Cache, Decision, Object, Part};
+
+use super::head::Head;
+use super::plan::Plan;
+use super::reason::Reason;
+use super::view::Sight;
+use super::{head, services, workers};
+use crate::ray::{merge, note, patch, place, unsupported, view};
+
+/// Decides what a cluster needs.
+pub(super) fn decide(
+    object: &Object,
+    cache: &Cache,
+    settings: &Settings,
+    now: Timestamp,
+) -> Decision<Reason> {
+    let cluster = match view::ray_cluster(object) {
+        Ok(cluster) => cluster,
+        Err(malformed) => {
+            let why = malformed.to_string();
+            return refuse(object, "InvalidRayClusterSpec", "spec is invalid", &why);
+        }
+    };
+    if cluster.is_managed_elsewhere() {
+        return Decision::idle(Reason::ManagedElsewhere);
+    }
+    if object.is_deleting() {
+        return Decision::idle(Reason::Deleting);
+    }
+    if let Some((event, what, Invalid(why))) = first_flaw(&cluster, settings) {
+        return refuse(object, event, what, &why);
+    }
+    if let Some(field) = unsupported::field(&cluster.spec, &cluster.metadata) {
+        return refuse_by_name(object, &cluster, field);
+    }
+    let sight = Sight::of(object, cluster, cache, settings, now);
+    make(&sight)
+}
+
+/// The first thing that is wrong: the event, what it is about, and why.
+fn first_flaw(
+    cluster: &RayCluster,
+    settings: &Settings,
+) -> Option<(&'static str, &'static str, Invalid)> {
+    let metadata = &cluster.metadata;
+    let spec = "InvalidRayClusterSpec";
+    let checks = [
+        (
+            "InvalidRayClusterMetadata",
+            "metadata is invalid",
+            validate::validate_metadata(metadata),
+        ),
+        (
+            spec,
+            "spec is invalid",
+            validate::validate_spec(&cluster.spec, metadata, &settings.gates),
+        ),
+        (
+            spec,
+            "UpgradeStrategy is invalid",
+            validate::validate_upgrade(cluster),
+        ),
+        (
+            "InvalidRayClusterStatus",
+            "status is invalid",
+            validate::validate_status(cluster),
+        ),
+    ];
+    checks
+        .into_iter()
+        .find_map(|(event, what, result)| Some((event, what, result.err()?)))
+}
+
+fn refuse(object: &Object, event: &str, what: &str, why: &str) -> Decision<Reason> {
+    let message = format!("The RayCluster {what} {}: {why}", place(object.key()));
+    let why = why.to_owned();
+    Decision::act(note(object, true, event, message), Reason::Invalid { why })
+}
+
+/// Says which field it is in an event and in the status, and makes nothing.
+fn refuse_by_name(object: &Object, cluster: &RayCluster, field: String) -> Decision<Reason> {
+    let message = unsupported::message(&field);
+    let told = format!(
+        "The RayCluster spec is invalid {}: {message}",
+        place(object.key())
+    );
+    let mut actions = vec![note(object, true, "InvalidRayClusterSpec", told)];
+    let status = ClusterStatus {
+        reason: message,
+        observed_generation: cluster.metadata.generation,
+        ..cluster.status.clone()
+    };
+    actions.extend(write_status(object, &cluster.status, &status));
+    Decision::act_all(actions, Reason::Unsupported { field })
+}
+
+/// Makes what is missing, unmakes what is too much, and tells how it stands.
+fn make(sight: &Sight<'_>) -> Decision<Reason> {
+    let mut plan = Plan::default();
+    let reason = match services::plan(sight, &mut plan) {
+        Err(service) => Reason::ServiceTaken { service },
+        Ok(()) => make_pods(sight, &mut plan),
+    };
+    let status = status(sight);
+    if let Some(write) = write_status(sight.object, &sight.cluster.status, &status) {
+        plan.write(write);
+    }
+    let wake_at = plan.wake_at;
+    Decision {
+        needs: Vec::new(),
+        actions: plan.into_actions(),
+        wake_at,
+        reason,
+    }
+}
+
+fn make_pods(sight: &Sight<'_>, plan: &mut Plan) -> Reason {
+    let (spec, status) = (&sight.cluster.spec, &sight.cluster.status);
+    let wants_suspension = spec.suspend == Some(true);
+    let has_conditions = sight.settings.gates.ray_cluster_status_conditions;
+    let is_suspending = if has_conditions {
+        status.is_true("RayClusterSuspending")
+    } else {
+        wants_suspension
+    };
+    if is_suspending {
+        let left = sight.pods.len();
+        delete_all(sight, plan, "Pods", "suspension");
+        return Reason::Suspends { left };
+    }
+    // The status says first that it begins, so that it runs to its end whatever the spec says then.
+    if wants_suspension || (has_conditions && status.is_true("RayClusterSuspended")) {
+        return Reason::Suspended;
+    }
+    if head::is_outdated(sight, plan) {
+        let why = "spec change with Recreate upgradeStrategy";
+        delete_all(sight, plan, "all Pods", why);
+        return Reason::Recreates;
+    }
+    match head::plan(sight, plan) {
+        Head::Lost => return Reason::HeadLost,
+        Head::AwaitsEnd { until } => {
+            workers::plan(sight, plan);
+            return Reason::AwaitsEndOfHead { until };
+        }
+        Head::Present => workers::plan(sight, plan),
+    }
+    if plan.creates + plan.deletes > 0 {
+        let (creates, deletes) = (plan.creates, plan.deletes);
+        return Reason::Changes { creates, deletes };
+    }
+    if is_complete(sight) {
+        Reason::Ready
+    } else {
+        Reason::AwaitsPods
+    }
+}
+
+fn delete_all(sight: &Sight<'_>, plan: &mut Plan, what: &str, why: &str) {
+    let live: Vec<_> = sight.pods.iter().filter(|pod| pod.is_live()).collect();
+    for pod in &live {
+        plan.delete_pod(pod);
+    }
+    if !live.is_empty() {
+        let cluster = place(sight.object.key());
+        let message = format!("Deleted {what} for RayCluster {cluster} due to {why}");
+        plan.tell(sight, "DeletedPod", message);
+    }
+}
+
+fn is_complete(sight: &Sight<'_>) -> bool {
+    let pods = sight.pod_views();
+    summary::is_complete(&Observed {
+        cluster: &sight.cluster,
+        pods: &pods,
+        service: None,
+        pass: Pass::Succeeded,
+    })
+}
+
+fn status(sight: &Sight<'_>) -> ClusterStatus {
+    let (pods, service) = (sight.pod_views(), sight.head_service_view());
+    let observed = Observed {
+        cluster: &sight.cluster,
+        pods: &pods,
+        service: service.as_ref(),
+        pass: Pass::Succeeded,
+    };
+    summary::summarize(&observed, &sight.settings.gates, sight.now)
+}
+
+fn write_status(object: &Object, old: &ClusterStatus, new: &ClusterStatus) -> Option<Action> {
+    if !summary::is_worth_writing(old, new) {
+        return None;
+    }
+    let change = merge::between(&old.to_value(), &new.to_value())?;
+    Some(patch(object, Part::Status, json!({"status": change})))
+}

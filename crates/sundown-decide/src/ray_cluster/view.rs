@@ -1,0 +1,112 @@
+//! A cluster together with what belongs to it.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sundown_kinds::names::NodeType;
+use sundown_kinds::ray_cluster::summary::{PodView, ServiceView};
+use sundown_kinds::{RayCluster, Settings};
+use sundown_model::{Cache, Object, ObjectKey};
+
+use crate::kinds::{POD, RAY_CLUSTER, SERVICE};
+use crate::ray::view::{Pod, ray_cluster, service};
+use crate::ray::{beside, is_owned};
+
+/// All that a decision looks at.
+#[derive(Debug)]
+pub(super) struct Sight<'a> {
+    pub(super) object: &'a Object,
+    pub(super) cluster: RayCluster,
+    /// Its pods, terminating ones too, in the order of their names.
+    pub(super) pods: Vec<Pod<'a>>,
+    pub(super) head_service: Found<'a>,
+    pub(super) cache: &'a Cache,
+    pub(super) settings: &'a Settings,
+    pub(super) now: Timestamp,
+}
+
+/// What bears a name.
+#[derive(Debug, Clone)]
+pub(super) enum Found<'a> {
+    Nothing,
+    Own(&'a Arc<Object>),
+    /// Something that is not ours.
+    Foreign(ObjectKey),
+}
+
+impl<'a> Sight<'a> {
+    pub(super) fn of(
+        object: &'a Object,
+        cluster: RayCluster,
+        cache: &'a Cache,
+        settings: &'a Settings,
+        now: Timestamp,
+    ) -> Self {
+        let all = POD.resource();
+        let near = |pod: &&Arc<Object>| pod.key().namespace == object.key().namespace;
+        let own = cache
+            .of(&all)
+            .filter(near)
+            .filter(|it| is_owned(it, object));
+        let pods = own.map(|pod| Pod::of(pod)).collect();
+        let name = cluster.head_service_name();
+        Self {
+            head_service: find_service(object, &name, cache),
+            object,
+            cluster,
+            pods,
+            cache,
+            settings,
+            now,
+        }
+    }
+
+    /// The pods of one sort, terminating ones too.
+    pub(super) fn of_type(&self, node_type: NodeType) -> impl Iterator<Item = &Pod<'a>> {
+        let pods = self.pods.iter();
+        pods.filter(move |pod| pod.view.node_type == Some(node_type))
+    }
+
+    pub(super) fn service(&self, name: &str) -> Found<'a> {
+        find_service(self.object, name, self.cache)
+    }
+
+    /// Whether some pod has this name: one of ours that goes, or anybody's.
+    pub(super) fn is_taken(&self, pod: &str) -> bool {
+        self.cache
+            .get(&beside(self.object.key(), &POD, pod))
+            .is_some()
+    }
+
+    pub(super) fn head_service_view(&self) -> Option<ServiceView> {
+        match &self.head_service {
+            Found::Own(object) => Some(service(object)),
+            Found::Nothing | Found::Foreign(_) => None,
+        }
+    }
+
+    pub(super) fn pod_views(&self) -> Vec<PodView> {
+        self.pods.iter().map(|pod| pod.view.clone()).collect()
+    }
+}
+
+fn find_service<'a>(object: &Object, name: &str, cache: &'a Cache) -> Found<'a> {
+    let key = beside(object.key(), &SERVICE, name);
+    match cache.get(&key) {
+        None => Found::Nothing,
+        Some(found) if is_owned(found, object) => Found::Own(found),
+        Some(_) => Found::Foreign(key),
+    }
+}
+
+/// The clusters whose head service is called so.
+pub(super) fn clusters_with_head_service(service: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+    let all = RAY_CLUSTER.resource();
+    let near = cache
+        .of(&all)
+        .filter(|it| it.key().namespace == service.namespace);
+    let named = near.filter(|it| {
+        ray_cluster(it).is_ok_and(|cluster| cluster.head_service_name() == *service.name)
+    });
+    named.map(|it| it.key().clone()).collect()
+}

@@ -1,0 +1,236 @@
+//! A job before it runs: names, the cluster, the dashboard.
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sundown_kinds::constants::{FINALIZER_RAY_JOB, LABEL_CLUSTER};
+use sundown_kinds::names::with_suffix;
+use sundown_kinds::ray_cluster::summary::ServiceView;
+use sundown_kinds::ray_job::{DeploymentStatus, RayJobStatus, SubmissionMode};
+use sundown_kinds::{RayCluster, ray_job};
+use sundown_model::{Action, Decision, Object, Part};
+
+use super::intent::ANNOTATION_SUBMISSION;
+use super::outcome::{self, Failure};
+use super::reason::Reason;
+use super::stop::{self, Stop};
+use super::view::{Cluster, Sight, later, seconds};
+use super::{head_service, reset};
+use crate::kinds::{RAY_CLUSTER, SERVICE};
+use crate::ray::{beside, create, note, patch, place, suffix, view};
+
+/// Nothing is done before the finalizer is stored, and nothing before the names are.
+pub(super) fn new(sight: &Sight<'_>) -> Decision<Reason> {
+    if !sight.object.has_finalizer(FINALIZER_RAY_JOB) {
+        let mut finalizers: Vec<&str> = sight.object.finalizers().iter().map(|it| &**it).collect();
+        finalizers.push(FINALIZER_RAY_JOB);
+        let change = json!({"metadata": {"finalizers": finalizers}});
+        let action = patch(sight.object, Part::Main, change);
+        return Decision::act(action, Reason::Begins);
+    }
+    let spec = &sight.job.spec;
+    let mut next = sight.job.status.clone();
+    if next.job_id.is_empty() && spec.submission_mode != SubmissionMode::Interactive {
+        next.job_id = match spec.job_id.as_str() {
+            "" => generated(sight, "submission"),
+            own => own.to_owned(),
+        };
+    }
+    if next.ray_cluster_name.is_empty() {
+        let selected = spec.cluster_selector.get(LABEL_CLUSTER).cloned();
+        next.ray_cluster_name = selected.unwrap_or_else(|| generated(sight, "cluster"));
+    }
+    next.job_deployment_status = DeploymentStatus::Initializing;
+    next.start_time = Some(sight.now());
+    outcome::write(sight, next, Reason::Begins)
+}
+
+/// A name of this attempt: the same each time it is made.
+fn generated(sight: &Sight<'_>, what: &str) -> String {
+    let metadata = &sight.job.metadata;
+    let attempt = sight.job.status.failed.unwrap_or(0).to_string();
+    let generation = metadata.generation.to_string();
+    let suffix = suffix(&[&metadata.uid, &generation, &attempt, what]);
+    with_suffix(&metadata.name, &suffix)
+}
+
+/// Until the cluster is ready and its dashboard known.
+pub(super) fn initializing(sight: &Sight<'_>) -> Decision<Reason> {
+    if sight.job.spec.suspend {
+        return reset::suspend(sight);
+    }
+    if let Some(overdue) = overdue(sight) {
+        return overdue;
+    }
+    let (object, cluster) = match &sight.cluster {
+        Cluster::There(object, cluster) => (object, cluster),
+        Cluster::Absent => return without_cluster(sight),
+        Cluster::Foreign(other) => return rename(sight, other),
+    };
+    if object.is_deleting() {
+        return wait(sight, Reason::AwaitsCluster);
+    }
+    let mut next = sight.next();
+    if next.dashboard_url.is_empty() {
+        if cluster.status.state != "ready" {
+            return mirrored(sight, next);
+        }
+        match dashboard_url(sight, object, cluster) {
+            Some(url) => next.dashboard_url = url,
+            None => return wait(sight, Reason::AwaitsDashboard),
+        }
+    }
+    if sight.job.spec.submission_mode == SubmissionMode::Interactive {
+        next.job_deployment_status = DeploymentStatus::Waiting;
+        return outcome::write(sight, next, Reason::AwaitsSubmission);
+    }
+    next.job_deployment_status = DeploymentStatus::Running;
+    let mut decision = outcome::write(sight, next, Reason::ClusterReady);
+    decision.actions.extend(head_service::plan(sight));
+    decision
+}
+
+/// Until somebody submits and says so. Unlike upstream's, it can be suspended, and ends in time.
+pub(super) fn waiting(sight: &Sight<'_>) -> Decision<Reason> {
+    if sight.job.spec.suspend {
+        return reset::suspend(sight);
+    }
+    if let Some(overdue) = overdue(sight) {
+        return overdue;
+    }
+    if sight.job.spec.job_id.is_empty() {
+        let next = sight.next();
+        let decision = outcome::write(sight, next, Reason::AwaitsSubmission);
+        return waking(sight, decision);
+    }
+    let next = RayJobStatus {
+        job_id: sight.job.spec.job_id.clone(),
+        job_deployment_status: DeploymentStatus::Running,
+        ..sight.next()
+    };
+    let mut decision = outcome::write(sight, next, Reason::ClusterReady);
+    decision.actions.extend(head_service::plan(sight));
+    decision
+}
+
+/// The end of a job that did not come to run in time; None if there is time.
+pub(super) fn overdue(sight: &Sight<'_>) -> Option<Decision<Reason>> {
+    let (at, why, text) = deadlines(sight).into_iter().min_by_key(|it| it.0)?;
+    if sight.now() < at {
+        return None;
+    }
+    let until = later(at, sight.scope.config.limits.stop);
+    Some(match stop::wind_down(sight, until) {
+        Stop::Under(decision) => decision,
+        Stop::Ended | Stop::GaveUp(_) => outcome::fail(sight, sight.next(), why, text),
+    })
+}
+
+/// When a job that does not run yet has no more time.
+pub(super) fn next_deadline(sight: &Sight<'_>) -> Option<Timestamp> {
+    deadlines(sight).into_iter().map(|it| it.0).min()
+}
+
+fn deadlines(sight: &Sight<'_>) -> Vec<(Timestamp, Failure, String)> {
+    let spec = &sight.job.spec;
+    let Some(started) = sight.job.status.start_time else {
+        return Vec::new();
+    };
+    let of = |limit: Option<i32>, why: Failure, field: &str, title: &str| {
+        let limit = limit?;
+        let text =
+            format!("The RayJob has passed the {field}. StartTime: {started}. {title}: {limit}");
+        Some((later(started, seconds(limit)), why, text))
+    };
+    let active = (
+        spec.active_deadline,
+        "activeDeadlineSeconds",
+        "ActiveDeadlineSeconds",
+    );
+    let before = (
+        spec.pre_running_deadline,
+        "preRunningDeadlineSeconds",
+        "PreRunningDeadlineSeconds",
+    );
+    let both = [
+        of(active.0, Failure::Deadline, active.1, active.2),
+        of(before.0, Failure::PreRunningDeadline, before.1, before.2),
+    ];
+    both.into_iter().flatten().collect()
+}
+
+/// The deadline of a job that runs, and what is said when it is over.
+pub(super) fn active_deadline(sight: &Sight<'_>) -> Option<(Timestamp, String)> {
+    let all = deadlines(sight).into_iter();
+    let mut active = all.filter(|(_, why, _)| *why == Failure::Deadline);
+    active.next().map(|(at, _, text)| (at, text))
+}
+
+/// Waits for something to change, or for the next deadline.
+fn wait(sight: &Sight<'_>, reason: Reason) -> Decision<Reason> {
+    waking(sight, Decision::idle(reason))
+}
+
+fn waking(sight: &Sight<'_>, decision: Decision<Reason>) -> Decision<Reason> {
+    let wake_at = next_deadline(sight);
+    Decision {
+        wake_at,
+        ..decision
+    }
+}
+
+fn mirrored(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
+    let decision = outcome::write(sight, next, Reason::AwaitsCluster);
+    waking(sight, decision)
+}
+
+fn without_cluster(sight: &Sight<'_>) -> Decision<Reason> {
+    let key = sight.cluster_key();
+    if sight.job.selects_cluster() {
+        let message = format!(
+            "RayCluster {} set in the clusterSelector is not found. It must be created manually",
+            place(&key)
+        );
+        let mut decision = wait(sight, Reason::AwaitsCluster);
+        let told = note(sight.object, true, "RayClusterNotFound", message);
+        decision.actions.push(told);
+        return decision;
+    }
+    let Some(body) = ray_job::cluster::ray_cluster(&sight.job, &key.name) else {
+        return wait(sight, Reason::AwaitsCluster);
+    };
+    let actions = make_cluster(sight.object, body);
+    waking(sight, Decision::act_all(actions, Reason::MakesCluster))
+}
+
+fn make_cluster(object: &Object, mut body: Value) -> Vec<Action> {
+    if let Some(Value::Object(annotations)) = body.pointer_mut("/metadata/annotations") {
+        // What an attempt before this one stored is not about this cluster.
+        annotations.remove(ANNOTATION_SUBMISSION);
+    }
+    let name = body["metadata"]["name"].as_str().unwrap_or("").to_owned();
+    let place = place(&beside(object.key(), &RAY_CLUSTER, &name));
+    let told = format!("Created RayCluster {place}");
+    vec![
+        create(object.key(), &RAY_CLUSTER, body),
+        note(object, false, "CreatedRayCluster", told),
+    ]
+}
+
+/// Somebody else's cluster has the name: another name is taken, and theirs left alone.
+fn rename(sight: &Sight<'_>, other: &Object) -> Decision<Reason> {
+    let metadata = &sight.job.metadata;
+    let suffix = suffix(&[&metadata.uid, other.uid().as_str(), "cluster"]);
+    let next = RayJobStatus {
+        ray_cluster_name: with_suffix(&metadata.name, &suffix),
+        ..sight.job.status.clone()
+    };
+    outcome::write(sight, next, Reason::ClusterTaken)
+}
+
+fn dashboard_url(sight: &Sight<'_>, object: &Object, cluster: &RayCluster) -> Option<String> {
+    let name = cluster.head_service_name();
+    let key = beside(object.key(), &SERVICE, &name);
+    let service: ServiceView = view::service(sight.scope.cache.get(&key)?);
+    let domain = &sight.scope.config.settings.cluster_domain;
+    ray_job::cluster::dashboard_url(&service, key.namespace_str(), domain)
+}

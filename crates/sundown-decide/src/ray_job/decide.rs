@@ -1,0 +1,186 @@
+//! The order of a decision on a job.
+
+use sundown_kinds::Invalid;
+use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus, SubmissionMode, validate};
+use sundown_model::{Action, Decision, Object};
+
+use super::reason::Reason;
+use super::view::{Scope, Sight};
+use super::{begin, cleanup, finalize, outcome, reset, running};
+use crate::ray::{note, place, unsupported, view};
+
+/// Decides what a job needs.
+pub(super) fn decide(object: &Object, scope: Scope<'_>) -> Decision<Reason> {
+    let job = match view::ray_job(object) {
+        Ok(job) => job,
+        Err(malformed) => return unreadable(object, malformed.to_string()),
+    };
+    if job.is_managed_elsewhere() {
+        return Decision::idle(Reason::ManagedElsewhere);
+    }
+    let sight = Sight::of(object, job, scope);
+    if object.is_deleting() {
+        return finalize::decide(&sight);
+    }
+    let Some(flaw) = first_flaw(&sight) else {
+        return go_on(&sight);
+    };
+    match sight.job.status.job_deployment_status {
+        DeploymentStatus::New | DeploymentStatus::ValidationFailed => refuse(&sight, &flaw),
+        DeploymentStatus::Initializing
+        | DeploymentStatus::Running
+        | DeploymentStatus::Complete
+        | DeploymentStatus::Failed
+        | DeploymentStatus::Suspending
+        | DeploymentStatus::Suspended
+        | DeploymentStatus::Retrying
+        | DeploymentStatus::Waiting => go_on_in_spite_of(&sight, &flaw),
+    }
+}
+
+fn go_on(sight: &Sight<'_>) -> Decision<Reason> {
+    match sight.job.status.job_deployment_status {
+        DeploymentStatus::New => begin::new(sight),
+        DeploymentStatus::Initializing => begin::initializing(sight),
+        DeploymentStatus::Waiting => begin::waiting(sight),
+        DeploymentStatus::Running => running::decide(sight),
+        DeploymentStatus::Suspending | DeploymentStatus::Retrying => reset::decide(sight),
+        DeploymentStatus::Suspended => reset::suspended(sight),
+        DeploymentStatus::Complete | DeploymentStatus::Failed => cleanup::decide(sight),
+        DeploymentStatus::ValidationFailed => recover(sight),
+    }
+}
+
+/// What is wrong with a job: the event, and in words.
+struct Flaw {
+    event: &'static str,
+    why: String,
+}
+
+fn first_flaw(sight: &Sight<'_>) -> Option<Flaw> {
+    let gates = &sight.scope.config.settings.gates;
+    let job = &sight.job;
+    let checks = [
+        (
+            "InvalidRayJobMetadata",
+            validate::validate_metadata(&job.metadata),
+        ),
+        ("InvalidRayJobSpec", validate::validate_spec(job, gates)),
+        ("InvalidRayJobStatus", validate::validate_status(job)),
+    ];
+    let found = checks
+        .into_iter()
+        .find_map(|(event, result)| Some((event, result.err()?)));
+    if let Some((event, Invalid(why))) = found {
+        return Some(Flaw { event, why });
+    }
+    let why = unsupported::message(&unsupported_field(sight)?);
+    let event = "InvalidRayJobSpec";
+    Some(Flaw { event, why })
+}
+
+/// What is not supported stops a job before it begins; one that runs was begun by somebody who could.
+fn unsupported_field(sight: &Sight<'_>) -> Option<String> {
+    let job = &sight.job;
+    match job.status.job_deployment_status {
+        DeploymentStatus::New | DeploymentStatus::ValidationFailed => {}
+        DeploymentStatus::Initializing
+        | DeploymentStatus::Running
+        | DeploymentStatus::Complete
+        | DeploymentStatus::Failed
+        | DeploymentStatus::Suspending
+        | DeploymentStatus::Suspended
+        | DeploymentStatus::Retrying
+        | DeploymentStatus::Waiting => return None,
+    }
+    if job.spec.submission_mode == SubmissionMode::Sidecar {
+        return Some("spec.submissionMode SidecarMode".to_owned());
+    }
+    let spec = job
+        .spec
+        .cluster
+        .as_ref()
+        .filter(|_| !job.selects_cluster())?;
+    let field = unsupported::field(spec, &job.metadata)?;
+    Some(match field.strip_prefix("spec.") {
+        Some(below) => format!("spec.rayClusterSpec.{below}"),
+        None => field,
+    })
+}
+
+fn told(sight: &Sight<'_>, flaw: &Flaw) -> Action {
+    let message = format!("{}: {}", place(sight.object.key()), flaw.why);
+    note(sight.object, true, flaw.event, message)
+}
+
+fn refuse(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
+    let next = RayJobStatus {
+        job_deployment_status: DeploymentStatus::ValidationFailed,
+        reason: "ValidationFailed".to_owned(),
+        message: flaw.why.clone(),
+        ..sight.job.status.clone()
+    };
+    let why = flaw.why.clone();
+    let mut decision = outcome::write(sight, next, Reason::Invalid { why });
+    decision.actions.push(told(sight, flaw));
+    decision
+}
+
+/// The spec is valid again. A job that had begun goes on where its status says that it was.
+fn recover(sight: &Sight<'_>) -> Decision<Reason> {
+    let status = &sight.job.status;
+    let state = match status.job_status {
+        JobStatus::Failed => DeploymentStatus::Failed,
+        JobStatus::Succeeded | JobStatus::Stopped => DeploymentStatus::Complete,
+        JobStatus::New | JobStatus::Pending | JobStatus::Running => {
+            if status.ray_cluster_name.is_empty() {
+                DeploymentStatus::New
+            } else {
+                DeploymentStatus::Initializing
+            }
+        }
+    };
+    let next = RayJobStatus {
+        job_deployment_status: state,
+        reason: String::new(),
+        message: String::new(),
+        ..status.clone()
+    };
+    outcome::write(sight, next, Reason::Recovers)
+}
+
+/// A job that has begun does not lose its state over an edit: what runs is watched to its end. What is
+/// made or deleted after the spec waits until the spec makes sense.
+fn go_on_in_spite_of(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
+    let mut decision = match sight.job.status.job_deployment_status {
+        DeploymentStatus::Initializing | DeploymentStatus::Waiting => begin::overdue(sight),
+        DeploymentStatus::Running | DeploymentStatus::Suspending | DeploymentStatus::Retrying => {
+            Some(go_on(sight))
+        }
+        DeploymentStatus::New
+        | DeploymentStatus::ValidationFailed
+        | DeploymentStatus::Suspended
+        | DeploymentStatus::Complete
+        | DeploymentStatus::Failed => None,
+    }
+    .unwrap_or_else(|| {
+        let why = flaw.why.clone();
+        let wake_at = begin::next_deadline(sight).filter(|at| *at > sight.now());
+        Decision {
+            wake_at,
+            ..Decision::idle(Reason::Invalid { why })
+        }
+    });
+    decision.actions.push(told(sight, flaw));
+    decision
+}
+
+/// Nothing can be read of it but that it goes: then it is not held.
+fn unreadable(object: &Object, why: String) -> Decision<Reason> {
+    let message = format!("{}: {why}", place(object.key()));
+    let told = note(object, true, "InvalidRayJobSpec", message);
+    if object.is_deleting() {
+        return finalize::release_unread(object, told);
+    }
+    Decision::act(told, Reason::Invalid { why })
+}

@@ -1,0 +1,48 @@
+//! The service of a job: the head of whatever cluster it runs on, under a name that stays.
+//!
+//! It is made and moved along with other writes, never waited for: a job must not hang on a service
+//! that cannot be made. One of another owner is left alone.
+
+use serde_json::json;
+use sundown_kinds::constants::LABEL_CLUSTER;
+use sundown_kinds::service;
+use sundown_model::{Action, Part};
+
+use super::view::{Cluster, Sight};
+use crate::kinds::SERVICE;
+use crate::ray::{beside, create, is_owned, merge, name_of, note, patch, place};
+
+/// What is to be done about the service, if anything.
+pub(super) fn plan(sight: &Sight<'_>) -> Vec<Action> {
+    let Cluster::There(_, cluster) = &sight.cluster else {
+        return Vec::new();
+    };
+    if sight.job.selects_cluster() {
+        return Vec::new();
+    }
+    let object = sight.object;
+    let body = service::ray_job_head_service(&sight.job, cluster, &sight.scope.config.settings);
+    let key = beside(object.key(), &SERVICE, name_of(&body));
+    let place = place(&key);
+    let Some(present) = sight.scope.cache.get(&key) else {
+        let told = format!("Created the service {place}");
+        let told = note(object, false, "CreatedService", told);
+        return vec![create(object.key(), &SERVICE, body), told];
+    };
+    if !is_owned(present, object) {
+        let why = "it exists and is not owned by this RayJob";
+        let message = format!("Failed to create the service {place}, {why}");
+        return vec![note(object, true, "FailedToCreateService", message)];
+    }
+    let selector = present.field("/spec/selector").cloned().unwrap_or_default();
+    if selector[LABEL_CLUSTER] == body["spec"]["selector"][LABEL_CLUSTER] {
+        return Vec::new();
+    }
+    let Some(change) = merge::between(&selector, &body["spec"]["selector"]) else {
+        return Vec::new();
+    };
+    let change = json!({"spec": {"selector": change, "ports": body["spec"]["ports"]}});
+    let told = format!("Updated the service {place}");
+    let told = note(object, false, "UpdatedService", told);
+    vec![patch(present, Part::Main, change), told]
+}

@@ -1,0 +1,113 @@
+//! The status of a job, written when something changed; attempts are counted on the way.
+
+use serde_json::json;
+use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus};
+use sundown_model::{Action, Decision, Part};
+
+use super::reason::Reason;
+use super::view::Sight;
+use crate::ray::{merge, patch};
+
+/// Why an attempt failed, as in `status.reason`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure {
+    Submission,
+    Deadline,
+    PreRunningDeadline,
+    App,
+    TransitionGrace,
+    StatusCheck,
+}
+
+impl Failure {
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Submission => "SubmissionFailed",
+            Self::Deadline => "DeadlineExceeded",
+            Self::PreRunningDeadline => "PreRunningDeadlineExceeded",
+            Self::App => "AppFailed",
+            Self::TransitionGrace => "JobDeploymentStatusTransitionGracePeriodExceeded",
+            Self::StatusCheck => "JobStatusCheckTimeoutExceeded",
+        }
+    }
+}
+
+/// Ends an attempt.
+pub(super) fn fail(
+    sight: &Sight<'_>,
+    next: RayJobStatus,
+    why: Failure,
+    text: String,
+) -> Decision<Reason> {
+    let next = RayJobStatus {
+        job_deployment_status: DeploymentStatus::Failed,
+        reason: why.as_str().to_owned(),
+        message: text,
+        ..next
+    };
+    write(sight, next, Reason::Fails { why: why.as_str() })
+}
+
+/// Writes a status if it says anything new.
+pub(super) fn write(sight: &Sight<'_>, next: RayJobStatus, reason: Reason) -> Decision<Reason> {
+    match change(sight, next) {
+        Some(action) => Decision::act(action, reason),
+        None => Decision::idle(reason),
+    }
+}
+
+/// The write to the next status; None if it is the present one.
+pub(super) fn change(sight: &Sight<'_>, mut next: RayJobStatus) -> Option<Action> {
+    let present = &sight.job.status;
+    next.observed_generation = Some(sight.job.metadata.generation);
+    if next.job_deployment_status != present.job_deployment_status {
+        count(sight, &mut next);
+    }
+    let has_ended = next.job_deployment_status.is_terminal();
+    if has_ended && (!present.job_deployment_status.is_terminal() || next.end_time.is_none()) {
+        next.end_time = Some(sight.now());
+    }
+    let change = merge::between(&present.to_value(), &next.to_value())?;
+    Some(patch(sight.object, Part::Status, json!({"status": change})))
+}
+
+/// An attempt that failed and may be tried again is never shown as failed: clients would take it for
+/// the end.
+fn count(sight: &Sight<'_>, next: &mut RayJobStatus) {
+    let mut failed = next.failed.unwrap_or(0);
+    let mut succeeded = next.succeeded.unwrap_or(0);
+    // What was complete before somebody made the spec invalid was counted then.
+    let is_new = sight.job.status.job_deployment_status != DeploymentStatus::ValidationFailed;
+    match next.job_deployment_status {
+        DeploymentStatus::Failed if is_new => {
+            failed = failed.saturating_add(1);
+            if may_retry(sight, next, failed) {
+                next.job_deployment_status = DeploymentStatus::Retrying;
+            }
+        }
+        DeploymentStatus::Complete if is_new && next.job_status == JobStatus::Succeeded => {
+            succeeded = succeeded.saturating_add(1);
+        }
+        DeploymentStatus::New
+        | DeploymentStatus::Initializing
+        | DeploymentStatus::Running
+        | DeploymentStatus::Complete
+        | DeploymentStatus::Failed
+        | DeploymentStatus::ValidationFailed
+        | DeploymentStatus::Suspending
+        | DeploymentStatus::Suspended
+        | DeploymentStatus::Retrying
+        | DeploymentStatus::Waiting => {}
+    }
+    next.failed = Some(failed);
+    next.succeeded = Some(succeeded);
+}
+
+fn may_retry(sight: &Sight<'_>, next: &RayJobStatus, failed: i32) -> bool {
+    let is_final = [Failure::Deadline, Failure::StatusCheck]
+        .iter()
+        .any(|why| why.as_str() == next.reason);
+    let limit = sight.job.spec.backoff_limit;
+    // A cluster that is only pointed at cannot be made anew.
+    !is_final && !sight.job.selects_cluster() && limit.is_some_and(|limit| failed <= limit)
+}

@@ -1,0 +1,108 @@
+//! The end of an attempt that another may follow: everything of it goes, and is seen to be gone.
+
+use sundown_kinds::ray_cluster::ClusterStatus;
+use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobInfo, RayJobStatus};
+use sundown_model::{Action, Decision, Object, ObjectKey, Propagation};
+
+use super::outcome;
+use super::reason::Reason;
+use super::view::{Cluster, Sight, Submitter};
+use crate::ray::{delete, note, place};
+
+/// Begins to suspend a job.
+pub(super) fn suspend(sight: &Sight<'_>) -> Decision<Reason> {
+    let next = RayJobStatus {
+        job_deployment_status: DeploymentStatus::Suspending,
+        ..sight.job.status.clone()
+    };
+    outcome::write(sight, next, Reason::Suspends)
+}
+
+/// Deletes what belongs to the attempt, then begins anew or rests. `suspend` is not read again: what has
+/// begun runs to its end.
+pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
+    let mut actions = Vec::new();
+    let mut left: Vec<ObjectKey> = Vec::new();
+    // Foreground: what is gone has no pod left that could still run what the next attempt runs.
+    if let Cluster::There(cluster, _) = &sight.cluster
+        && !sight.job.selects_cluster()
+    {
+        left.push(cluster.key().clone());
+        actions.extend(delete_once(
+            sight,
+            cluster,
+            "DeletedRayCluster",
+            "Deleted cluster",
+        ));
+    }
+    match &sight.submitter {
+        Submitter::Runs(job) | Submitter::Completed(job) | Submitter::Failed(job, _) => {
+            left.push(job.key().clone());
+            let told = "Deleted submitter K8s Job";
+            actions.extend(delete_once(sight, job, "DeletedRayJobSubmitter", told));
+        }
+        Submitter::Absent | Submitter::Foreign => {}
+    }
+    if !left.is_empty() {
+        return Decision::act_all(actions, Reason::Clears { left });
+    }
+    let mut needs = Vec::new();
+    let mut keys = vec![sight.submitter_key()];
+    if !sight.job.status.ray_cluster_name.is_empty() && !sight.job.selects_cluster() {
+        keys.push(sight.cluster_key());
+    }
+    for key in keys {
+        needs.extend(sight.is_absent(&key).err());
+    }
+    if !needs.is_empty() {
+        return Decision::need(needs, Reason::Clears { left });
+    }
+    outcome::write(sight, emptied(sight), Reason::Cleared)
+}
+
+fn delete_once(sight: &Sight<'_>, object: &Object, reason: &str, what: &str) -> Vec<Action> {
+    if object.is_deleting() {
+        return Vec::new();
+    }
+    let message = format!("{what} {}", place(object.key()));
+    vec![
+        delete(object, Propagation::Foreground),
+        note(sight.object, false, reason, message),
+    ]
+}
+
+/// The status without what was this attempt's; counters and times of the job itself are kept.
+fn emptied(sight: &Sight<'_>) -> RayJobStatus {
+    let status = &sight.job.status;
+    let is_suspending = status.job_deployment_status == DeploymentStatus::Suspending;
+    RayJobStatus {
+        ray_cluster_status: ClusterStatus::default(),
+        ray_cluster_name: String::new(),
+        dashboard_url: String::new(),
+        job_id: String::new(),
+        message: String::new(),
+        reason: String::new(),
+        ray_job_info: RayJobInfo::default(),
+        job_status_check_failure_start_time: None,
+        job_status: JobStatus::New,
+        job_deployment_status: if is_suspending {
+            DeploymentStatus::Suspended
+        } else {
+            DeploymentStatus::New
+        },
+        ..status.clone()
+    }
+}
+
+/// A job that rests begins anew when it shall.
+pub(super) fn suspended(sight: &Sight<'_>) -> Decision<Reason> {
+    if sight.job.spec.suspend {
+        return Decision::idle(Reason::Suspended);
+    }
+    let next = RayJobStatus {
+        job_status: JobStatus::New,
+        job_deployment_status: DeploymentStatus::New,
+        ..sight.job.status.clone()
+    };
+    outcome::write(sight, next, Reason::Begins)
+}

@@ -1,0 +1,218 @@
+//! The submission of a job, at most once: over HTTP, or by a Job that is fenced to one session.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use sundown_kinds::ray_job::submitter::SubmitError;
+use sundown_kinds::ray_job::{JobStatus, RayJobStatus, http, submitter};
+use sundown_model::{
+    Action, Decision, Deed, DeedOutcome, Need, Part, Question, Reply, Subject, What, ray,
+};
+
+use super::intent::Intent;
+use super::outcome::{self, Failure};
+use super::reason::Reason;
+use super::running::{going, lost, unanswered};
+use super::view::{Cluster, Sight, Submitter, Told, later};
+use crate::kinds::JOB;
+use crate::ray::{create, note, patch, place};
+
+/// How old an answer about the session may be: it is only stored, and checked again with the submission.
+const SESSION_AGE_MAX: SignedDuration = SignedDuration::from_secs(10);
+
+/// Submits over HTTP. Ray has just said that it does not know the job.
+pub(super) fn over_http(
+    sight: &Sight<'_>,
+    next: RayJobStatus,
+    told: &Told<'_>,
+) -> Decision<Reason> {
+    let submission = match submission(sight) {
+        Ok(submission) => submission,
+        Err(error) => return outcome::fail(sight, next, Failure::Submission, error.to_string()),
+    };
+    let Some(intent) = sight.intent() else {
+        return store_intent(sight, told);
+    };
+    let id = submission.submission_id.clone();
+    let subject = Subject::Submission(sight.dashboard(), id);
+    // What became of a submission from before this intent is another story.
+    let last = sight
+        .deed(&subject)
+        .filter(|deed| deed.ended_at >= intent.stored_at);
+    let Some(last) = last else {
+        return submit(sight, &intent, submission);
+    };
+    match &last.outcome {
+        DeedOutcome::Done => submitted(sight, next),
+        DeedOutcome::Refused(refusal) => match refusal.reason.as_str() {
+            "AlreadyExists" => submitted(sight, next),
+            "OtherSession" => {
+                let text = "its head was replaced before it could be submitted, or lost after";
+                lost(sight, text)
+            }
+            "Invalid" => {
+                let text = format!("Job submission has failed: {}", refusal.message);
+                outcome::fail(sight, next, Failure::Submission, text)
+            }
+            _ => again(
+                sight,
+                next,
+                told,
+                &intent,
+                submission,
+                &refusal.message,
+                last.ended_at,
+            ),
+        },
+        DeedOutcome::Unknown => {
+            let why = "it is not known whether the job was taken";
+            again(sight, next, told, &intent, submission, why, last.ended_at)
+        }
+    }
+}
+
+/// Tries once more, to the same session, if Ray was asked since and does not know the job; not for ever.
+fn again(
+    sight: &Sight<'_>,
+    next: RayJobStatus,
+    told: &Told<'_>,
+    intent: &Intent,
+    submission: ray::Submission,
+    why: &str,
+    ended_at: jiff::Timestamp,
+) -> Decision<Reason> {
+    if told.at <= ended_at {
+        return Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay);
+    }
+    let until = later(intent.stored_at, sight.scope.config.limits.status_check);
+    if sight.now() >= until {
+        let text = format!("Job submission has failed: {why}");
+        return outcome::fail(sight, next, Failure::Submission, text);
+    }
+    submit(sight, intent, submission)
+}
+
+fn submit(sight: &Sight<'_>, intent: &Intent, submission: ray::Submission) -> Decision<Reason> {
+    let call = ray::Call::Submit {
+        at: sight.dashboard(),
+        session: intent.session.clone(),
+        job: Arc::new(submission),
+    };
+    let deed = Deed {
+        about: sight.object.key().clone(),
+        what: What::Ray(call),
+    };
+    Decision::act(Action::Do(deed), Reason::Submits)
+}
+
+/// Stored, so that a job that Ray does not know from here on is lost and not new.
+fn submitted(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
+    let job_status = JobStatus::Pending;
+    let next = RayJobStatus { job_status, ..next };
+    outcome::write(sight, next, Reason::Submitted)
+}
+
+/// Submits by a Job. It asks Ray first and submits to one session only, so that it may be made again.
+pub(super) fn by_job(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>) -> Decision<Reason> {
+    let key = sight.submitter_key();
+    match &sight.submitter {
+        Submitter::Runs(_) => going(sight, next, told, Reason::AwaitsSubmission),
+        Submitter::Foreign => {
+            let text = format!(
+                "Kubernetes Job {} exists and is not owned by this RayJob",
+                place(&key)
+            );
+            let message = format!(
+                "Failed to create new Kubernetes Job {}: {text}",
+                place(&key)
+            );
+            let mut decision = outcome::fail(sight, next, Failure::Submission, text);
+            let told = note(sight.object, true, "FailedToCreateRayJobSubmitter", message);
+            decision.actions.push(told);
+            decision
+        }
+        Submitter::Completed(_) | Submitter::Failed(..) => {
+            // Ray must have been asked after the submitter was seen to end.
+            let seen = sight.scope.cache.seen_step(&key).unwrap_or_default();
+            if told.asked <= seen {
+                return Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay);
+            }
+            without_trace(sight, next)
+        }
+        Submitter::Absent => match sight.intent() {
+            None => store_intent(sight, told),
+            Some(intent) => make_submitter(sight, next, &intent),
+        },
+    }
+}
+
+/// The submitter has ended, and Ray knows nothing of the job.
+fn without_trace(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
+    match &sight.submitter {
+        Submitter::Failed(_, why) => {
+            let text = format!("Job submission has failed. {why}");
+            outcome::fail(sight, next, Failure::Submission, text)
+        }
+        Submitter::Completed(_) | Submitter::Runs(_) | Submitter::Absent | Submitter::Foreign => {
+            let text = "Submitter completed but Ray job not found in RayCluster.".to_owned();
+            outcome::fail(sight, next, Failure::App, text)
+        }
+    }
+}
+
+fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, intent: &Intent) -> Decision<Reason> {
+    let Cluster::There(_, cluster) = &sight.cluster else {
+        return Decision::idle(Reason::AwaitsCluster);
+    };
+    let settings = &sight.scope.config.settings;
+    let body = submitter::job(&sight.job, &cluster.spec, Some(&intent.session), settings);
+    match body {
+        Err(error) => outcome::fail(sight, next, Failure::Submission, error.to_string()),
+        Ok(body) => {
+            let object = sight.object;
+            let told = format!("Created Kubernetes Job {}", place(&sight.submitter_key()));
+            let told = note(object, false, "CreatedRayJobSubmitter", told);
+            let actions = vec![create(object.key(), &JOB, body), told];
+            Decision::act_all(actions, Reason::Submits)
+        }
+    }
+}
+
+/// Stores which session is going to be submitted to, before it is.
+fn store_intent(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
+    let Cluster::There(cluster, _) = &sight.cluster else {
+        return Decision::idle(Reason::AwaitsCluster);
+    };
+    let query = ray::Query::Session {
+        at: sight.dashboard(),
+    };
+    let fact = sight.scope.facts.reply(&Question::Ray(query.clone()));
+    let young = fact.filter(|fact| {
+        fact.asked > sight.seen() && sight.now() < later(fact.answered_at, SESSION_AGE_MAX)
+    });
+    let Some(fact) = young else {
+        return Decision::need(vec![Need::Ray(query)], Reason::AsksRay);
+    };
+    let session = match &fact.reply {
+        Reply::Ray(Ok(ray::Answer::Session { name, .. })) => name.clone(),
+        Reply::Ray(Err(failure)) => return unanswered(sight, &failure.message, told),
+        Reply::Ray(Ok(ray::Answer::Job(_))) | Reply::Node(_) => {
+            return unanswered(sight, "the answer is to another question", told);
+        }
+    };
+    let intent = Intent {
+        cluster: cluster.key().name.clone(),
+        cluster_uid: cluster.uid().as_str().into(),
+        session,
+        submission_id: sight.job.status.job_id.as_str().into(),
+        stored_at: sight.now(),
+    };
+    let action = patch(sight.object, Part::Main, intent.patch());
+    Decision::act(action, Reason::StoresIntent)
+}
+
+fn submission(sight: &Sight<'_>) -> Result<ray::Submission, SubmitError> {
+    let body = http::submission(&sight.job)?;
+    let submission = serde_json::from_value(body);
+    submission.map_err(|error| SubmitError::Resources(error.to_string()))
+}

@@ -1,0 +1,241 @@
+//! A job is submitted at most once per attempt, whatever is lost on the way.
+
+use serde_json::json;
+use sundown_model::{ObjectKey, ray};
+
+use super::super::{ANNOTATION_SUBMISSION, RayJobs, Reason};
+use super::{counter, end, road, running, status, with_cluster};
+use crate::testing::A;
+use crate::testing::ray::{Stage, a_ray_job, key};
+
+fn executions(stage: &Stage<RayJobs>) -> u32 {
+    stage.ray.executions.values().sum()
+}
+
+fn by_submitter() -> A {
+    a_ray_job().with("/spec/submissionMode", json!("K8sJobMode"))
+}
+
+fn submitter() -> ObjectKey {
+    key("batch", "jobs", "counter")
+}
+
+fn set_submitter(stage: &mut Stage<RayJobs>, kind: &str) {
+    let condition = json!({"type": kind, "status": "True", "reason": "R", "message": "M"});
+    stage.edit(&submitter(), "/status/conditions", json!([condition]));
+    stage.wait(1);
+}
+
+/// A job whose submitter was made.
+fn with_submitter() -> Stage<RayJobs> {
+    let mut stage = with_cluster(by_submitter());
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsSubmission);
+    stage
+}
+
+#[test]
+fn the_session_is_stored_before_anything_is_submitted() {
+    let mut stage = with_cluster(a_ray_job());
+    while stage.decide(&counter()).reason != Reason::StoresIntent {
+        stage.step(&counter());
+    }
+    stage.step(&counter());
+    assert_eq!(executions(&stage), 0);
+    let text = &stage.json(&counter())["metadata"]["annotations"][ANNOTATION_SUBMISSION];
+    let intent: serde_json::Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+    assert_eq!(intent["session"], "session");
+    assert_eq!(intent["submissionId"], status(&stage, "jobId"));
+}
+
+#[test]
+fn an_answer_that_is_lost_is_asked_for_and_not_repeated() {
+    let mut stage = with_cluster(a_ray_job());
+    stage.ray.loses_answer = true;
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert_eq!(executions(&stage), 1);
+}
+
+#[test]
+fn a_refusal_for_now_is_tried_again_and_a_known_id_is_a_success() {
+    for refusal in ["Busy", "Unreachable", "Unauthorized"] {
+        let mut stage = with_cluster(a_ray_job());
+        stage.ray.refuses = Some(refusal);
+        assert_eq!(stage.settle(&counter()).reason, Reason::Runs, "{refusal}");
+        assert_eq!(executions(&stage), 1);
+    }
+    let mut stage = with_cluster(a_ray_job());
+    stage.ray.refuses = Some("AlreadyExists");
+    let mut codes = Vec::new();
+    while codes.last() != Some(&Reason::Submits) {
+        codes.push(stage.step(&counter()).reason);
+    }
+    stage.now -= jiff::SignedDuration::from_secs(1);
+    assert_eq!(stage.decide(&counter()).reason, Reason::Submitted);
+}
+
+#[test]
+fn what_ray_refuses_for_good_has_failed_to_be_submitted() {
+    let mut stage = with_cluster(a_ray_job());
+    stage.ray.refuses = Some("Invalid");
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Failed");
+    assert_eq!(status(&stage, "reason"), "SubmissionFailed");
+    assert_eq!(executions(&stage), 0);
+}
+
+#[test]
+fn a_head_that_was_replaced_gets_nothing_that_was_meant_for_the_one_before() {
+    let mut stage = with_cluster(a_ray_job());
+    while stage.step(&counter()).reason != Reason::StoresIntent {}
+    stage.ray.restart();
+    let codes = road(&mut stage);
+    assert!(codes.contains(&"Fails"), "{codes:?}");
+    assert_eq!(status(&stage, "reason"), "AppFailed");
+    assert!(status(&stage, "message").contains("head was replaced"));
+    assert_eq!(executions(&stage), 0);
+}
+
+#[test]
+fn a_job_that_ray_has_forgotten_is_lost_and_not_submitted_again() {
+    let mut stage = running(a_ray_job());
+    stage.ray.restart();
+    stage.wait(1);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Failed");
+    assert!(status(&stage, "message").contains("knows it no more"));
+    assert_eq!(executions(&stage), 1);
+}
+
+#[test]
+fn a_lost_attempt_is_followed_by_another_only_as_the_limit_says() {
+    let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(1)));
+    let first = status(&stage, "rayClusterName").to_owned();
+    stage.ray.restart();
+    stage.wait(1);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    assert_ne!(status(&stage, "rayClusterName"), first);
+    assert_eq!(stage.json(&counter())["status"]["failed"], 1);
+    super::make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    stage.ray.restart();
+    stage.wait(1);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Failed");
+    assert_eq!(stage.json(&counter())["status"]["failed"], 2);
+    assert!(stage.ray.executions.values().all(|count| *count == 1));
+    assert_eq!(executions(&stage), 2);
+}
+
+#[test]
+fn the_submitter_is_fenced_to_the_session_that_was_seen() {
+    let stage = with_submitter();
+    let env = &stage.json(&submitter())["spec"]["template"]["spec"]["containers"][0]["env"];
+    let fence = json!({"name": "SUNDOWN_RAY_SESSION", "value": "session"});
+    assert!(env.as_array().unwrap().contains(&fence));
+    assert!(stage.said().contains("CreatedRayJobSubmitter"));
+}
+
+#[test]
+fn the_end_of_a_submitter_decides_nothing_while_ray_knows_the_job() {
+    let mut stage = with_submitter();
+    let id = status(&stage, "jobId").to_owned();
+    stage.ray.set(&id, ray::JobStatus::Running);
+    set_submitter(&mut stage, "Failed");
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    // Ended long ago, with the operator away all the time: Ray's word counts.
+    stage.wait(3600);
+    end(&mut stage, ray::JobStatus::Succeeded);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    assert_eq!(status(&stage, "jobStatus"), "SUCCEEDED");
+}
+
+#[test]
+fn a_submitter_that_ended_without_a_trace_in_ray_has_failed() {
+    for (kind, reason, message) in [
+        (
+            "Failed",
+            "SubmissionFailed",
+            "Job submission has failed. Reason: R. Message: M",
+        ),
+        (
+            "Complete",
+            "AppFailed",
+            "Submitter completed but Ray job not found in RayCluster.",
+        ),
+    ] {
+        let mut stage = with_submitter();
+        set_submitter(&mut stage, kind);
+        stage.settle(&counter());
+        assert_eq!(status(&stage, "reason"), reason);
+        assert_eq!(status(&stage, "message"), message);
+        assert!(
+            stage.objects.contains_key(&submitter()),
+            "its log can be read"
+        );
+    }
+}
+
+#[test]
+fn a_job_that_has_ended_waits_for_the_log_of_its_submitter_but_not_for_ever() {
+    let ended = || {
+        let mut stage = with_submitter();
+        let id = status(&stage, "jobId").to_owned();
+        stage.ray.set(&id, ray::JobStatus::Succeeded);
+        stage.wait(1);
+        let decision = stage.settle(&counter());
+        assert!(matches!(decision.reason, Reason::AwaitsSubmitter { .. }));
+        assert_eq!(status(&stage, "jobStatus"), "SUCCEEDED");
+        assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
+        stage
+    };
+    let mut stage = ended();
+    set_submitter(&mut stage, "Complete");
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    assert_eq!(status(&stage, "reason"), "");
+    let mut stage = ended();
+    stage.wait(301);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    assert_eq!(
+        status(&stage, "reason"),
+        "JobDeploymentStatusTransitionGracePeriodExceeded"
+    );
+}
+
+#[test]
+fn a_submitter_that_somebody_deleted_is_made_again_only_while_ray_knows_nothing() {
+    let mut stage = with_submitter();
+    stage.remove(&submitter());
+    stage.wait(1);
+    stage.settle(&counter());
+    assert!(stage.objects.contains_key(&submitter()));
+    let id = status(&stage, "jobId").to_owned();
+    stage.ray.set(&id, ray::JobStatus::Running);
+    stage.remove(&submitter());
+    stage.wait(1);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert!(!stage.objects.contains_key(&submitter()));
+}
+
+#[test]
+fn a_job_of_somebody_else_with_the_name_of_the_submitter_is_left_alone() {
+    let foreign = crate::testing::a("job", "counter").uid("theirs");
+    let mut stage = with_cluster(by_submitter()).with(foreign);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "reason"), "SubmissionFailed");
+    assert_eq!(stage.json(&submitter())["metadata"]["uid"], "theirs");
+}
+
+#[test]
+fn an_id_that_the_user_chose_serves_every_attempt() {
+    let job = a_ray_job().with("/spec/jobId", json!("mine"));
+    let mut stage = running(job.with("/spec/backoffLimit", json!(1)));
+    stage.ray.restart();
+    stage.wait(1);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    super::make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert_eq!(executions(&stage), 2, "one in each of two clusters");
+}

@@ -1,0 +1,290 @@
+//! A job together with what it runs on, and what Ray last said.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+use sundown_kinds::ray_cluster::{ClusterSpec, ClusterStatus, summary};
+use sundown_kinds::ray_job::{JobStatus, RayJobStatus};
+use sundown_kinds::{RayCluster, RayJob};
+use sundown_model::{
+    Cache, DeedFact, Facts, Need, Object, ObjectKey, Question, Reply, Step, Subject, ray,
+};
+
+use super::RayJobs;
+use super::intent::Intent;
+use crate::kinds::{JOB, RAY_CLUSTER, RAY_JOB};
+use crate::ray::{beside, is_owned, view};
+
+/// What is read of a submitter.
+pub(super) const SUBMITTER_FIELDS: &[&str] = &["/status/conditions"];
+
+/// What a decision is made in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scope<'a> {
+    pub(super) config: &'a RayJobs,
+    pub(super) cache: &'a Cache,
+    pub(super) facts: &'a Facts,
+    pub(super) now: Timestamp,
+}
+
+/// All that a decision looks at.
+#[derive(Debug)]
+pub(super) struct Sight<'a> {
+    pub(super) scope: Scope<'a>,
+    pub(super) object: &'a Object,
+    pub(super) job: RayJob,
+    pub(super) cluster: Cluster<'a>,
+    pub(super) submitter: Submitter<'a>,
+}
+
+/// The cluster of a job.
+#[derive(Debug)]
+pub(super) enum Cluster<'a> {
+    /// Not seen, or not named yet.
+    Absent,
+    /// One of that name, which is not this job's.
+    Foreign(&'a Object),
+    There(&'a Object, Box<RayCluster>),
+}
+
+/// The Job that submits.
+#[derive(Debug)]
+pub(super) enum Submitter<'a> {
+    Absent,
+    /// One of that name, which is not this job's.
+    Foreign,
+    Runs(&'a Object),
+    Completed(&'a Object),
+    Failed(&'a Object, String),
+}
+
+/// What Ray said about a job.
+#[derive(Debug, Clone)]
+pub(super) struct Told<'a> {
+    pub(super) asked: Step,
+    pub(super) at: Timestamp,
+    pub(super) answer: Result<Option<&'a ray::Job>, String>,
+}
+
+impl<'a> Sight<'a> {
+    pub(super) fn of(object: &'a Object, job: RayJob, scope: Scope<'a>) -> Self {
+        Self {
+            cluster: cluster(object, &job, scope.cache),
+            submitter: submitter(object, scope.cache),
+            scope,
+            object,
+            job,
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.scope.now
+    }
+
+    pub(super) fn cluster_key(&self) -> ObjectKey {
+        let name = &self.job.status.ray_cluster_name;
+        beside(self.object.key(), &RAY_CLUSTER, name)
+    }
+
+    pub(super) fn submitter_key(&self) -> ObjectKey {
+        beside(self.object.key(), &JOB, &self.object.key().name)
+    }
+
+    /// The status to go on from: with what the cluster tells, if that is news.
+    pub(super) fn next(&self) -> RayJobStatus {
+        let mut next = self.job.status.clone();
+        if let Cluster::There(_, cluster) = &self.cluster
+            && summary::is_worth_writing(&next.ray_cluster_status, &cluster.status)
+        {
+            next.ray_cluster_status = cluster.status.clone();
+        }
+        next
+    }
+
+    /// What is stored about the submission of this attempt, to whichever cluster of the name.
+    pub(super) fn stored(&self) -> Option<Intent> {
+        let status = &self.job.status;
+        let is_this = |it: &Intent| {
+            *it.cluster == *status.ray_cluster_name && *it.submission_id == *status.job_id
+        };
+        Intent::of(self.object).filter(is_this)
+    }
+
+    /// The same, if it was to the very cluster that is there.
+    pub(super) fn intent(&self) -> Option<Intent> {
+        let Cluster::There(cluster, _) = &self.cluster else {
+            return None;
+        };
+        let uid = cluster.uid().as_str();
+        self.stored().filter(|it| *it.cluster_uid == *uid)
+    }
+
+    /// Whether anything can have been submitted in this attempt, by us or by whoever was here before.
+    pub(super) fn may_be_submitted(&self) -> bool {
+        let is_known = self.job.status.job_status != JobStatus::New;
+        let has_submitter = match self.submitter {
+            Submitter::Absent | Submitter::Foreign => false,
+            Submitter::Runs(_) | Submitter::Completed(_) | Submitter::Failed(..) => true,
+        };
+        is_known || has_submitter || self.stored().is_some()
+    }
+
+    pub(super) fn dashboard(&self) -> ray::Dashboard {
+        ray::Dashboard(self.job.status.dashboard_url.as_str().into())
+    }
+
+    pub(super) fn job_query(&self) -> ray::Query {
+        ray::Query::Job {
+            at: self.dashboard(),
+            submission_id: self.job.status.job_id.as_str().into(),
+        }
+    }
+
+    /// What Ray says about the job, not older than the bounds; Err with the question otherwise.
+    ///
+    /// An answer counts only if it was asked for after the job became what it is now: one from before a
+    /// submission was stored says nothing about it.
+    pub(super) fn ask(&self, not_before: Option<Timestamp>) -> Result<Told<'a>, Need> {
+        let question = Question::Ray(self.job_query());
+        let need = || Need::Ray(self.job_query());
+        let fact = self.scope.facts.reply(&question).ok_or_else(need)?;
+        let is_young = self.now() < later(fact.answered_at, self.pause(&fact.reply));
+        let is_about_this = fact.asked > self.seen();
+        let is_late_enough = not_before.is_none_or(|at| fact.answered_at >= at);
+        if !(is_young && is_about_this && is_late_enough) {
+            return Err(need());
+        }
+        Ok(Told {
+            asked: fact.asked,
+            at: fact.answered_at,
+            answer: match &fact.reply {
+                Reply::Ray(Ok(ray::Answer::Job(job))) => Ok(job.as_ref()),
+                Reply::Ray(Err(failure)) => Err(failure.message.clone()),
+                Reply::Ray(Ok(ray::Answer::Session { .. })) | Reply::Node(_) => {
+                    Err("the answer is to another question".to_owned())
+                }
+            },
+        })
+    }
+
+    /// When the job is to be asked for again.
+    pub(super) fn next_poll(&self, told: &Told<'_>) -> Timestamp {
+        let pause = match told.answer {
+            Ok(_) => self.scope.config.limits.poll,
+            Err(_) => self.retry(),
+        };
+        later(told.at, pause)
+    }
+
+    fn pause(&self, reply: &Reply) -> SignedDuration {
+        match reply {
+            Reply::Ray(Ok(_)) => self.scope.config.limits.poll,
+            Reply::Ray(Err(_)) | Reply::Node(_) => self.retry(),
+        }
+    }
+
+    /// Who does not answer is not asked as often.
+    fn retry(&self) -> SignedDuration {
+        self.scope
+            .config
+            .limits
+            .poll
+            .max(SignedDuration::from_secs(1))
+    }
+
+    pub(super) fn deed(&self, subject: &Subject) -> Option<&'a DeedFact> {
+        self.scope.facts.deed(subject)
+    }
+
+    /// When the job was last seen to change.
+    pub(super) fn seen(&self) -> Step {
+        let key = self.object.key();
+        self.scope.cache.seen_step(key).unwrap_or_default()
+    }
+
+    /// Whether it is known that nothing bears this name; Err with what has to be read for it.
+    pub(super) fn is_absent(&self, key: &ObjectKey) -> Result<bool, Need> {
+        if self.scope.cache.get(key).is_some() {
+            return Ok(false);
+        }
+        let fact = self.scope.facts.live(key);
+        let is_proof = fact.is_some_and(|it| it.asked > self.seen() && it.found.is_none());
+        if is_proof {
+            return Ok(true);
+        }
+        Err(Need::Live(key.clone()))
+    }
+}
+
+/// An instant and a duration, without an overflow: what is centuries away never comes.
+pub(super) fn later(at: Timestamp, by: SignedDuration) -> Timestamp {
+    at.saturating_add(by).unwrap_or(Timestamp::MAX)
+}
+
+/// Seconds of a spec as a duration.
+pub(super) fn seconds(count: i32) -> SignedDuration {
+    SignedDuration::from_secs(count.into())
+}
+
+fn cluster<'a>(object: &Object, job: &RayJob, cache: &'a Cache) -> Cluster<'a> {
+    let name = &job.status.ray_cluster_name;
+    let found = cache.get(&beside(object.key(), &RAY_CLUSTER, name));
+    let Some(found) = found.filter(|_| !name.is_empty()) else {
+        return Cluster::Absent;
+    };
+    if !job.selects_cluster() && !is_owned(found, object) {
+        return Cluster::Foreign(found);
+    }
+    match view::ray_cluster(found) {
+        Ok(cluster) => Cluster::There(found, Box::new(cluster)),
+        // Nothing can be done with it, but it is this job's.
+        Err(_) => Cluster::There(found, Box::new(empty(found))),
+    }
+}
+
+fn empty(object: &Object) -> RayCluster {
+    RayCluster {
+        metadata: sundown_kinds::Metadata {
+            namespace: object.key().namespace_str().to_owned(),
+            name: object.key().name.to_string(),
+            uid: object.uid().as_str().to_owned(),
+            ..Default::default()
+        },
+        spec: ClusterSpec::default(),
+        status: ClusterStatus::default(),
+    }
+}
+
+fn submitter<'a>(object: &Object, cache: &'a Cache) -> Submitter<'a> {
+    let key = beside(object.key(), &JOB, &object.key().name);
+    let Some(found) = cache.get(&key) else {
+        return Submitter::Absent;
+    };
+    if !is_owned(found, object) {
+        return Submitter::Foreign;
+    }
+    let conditions = found.field("/status/conditions").and_then(Value::as_array);
+    let is_true = |it: &&Value, kind: &str| it["type"] == kind && it["status"] == "True";
+    let find = |kind: &str| conditions?.iter().find(|it| is_true(it, kind));
+    if let Some(failed) = find("Failed") {
+        let text = |name: &str| failed[name].as_str().unwrap_or("").to_owned();
+        let why = format!("Reason: {}. Message: {}", text("reason"), text("message"));
+        return Submitter::Failed(found, why);
+    }
+    match find("Complete") {
+        Some(_) => Submitter::Completed(found),
+        None => Submitter::Runs(found),
+    }
+}
+
+/// The jobs that run on a cluster.
+pub(super) fn jobs_on(cluster: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+    let all = RAY_JOB.resource();
+    let is_on = |job: &&Arc<Object>| {
+        let name = job.field("/status/rayClusterName").and_then(Value::as_str);
+        job.key().namespace == cluster.namespace && name == Some(&*cluster.name)
+    };
+    let jobs = cache.of(&all).filter(is_on);
+    jobs.map(|job| job.key().clone()).collect()
+}
