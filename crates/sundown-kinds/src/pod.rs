@@ -2,7 +2,7 @@
 //!
 //! One container runs Ray: the first of the template. Everything is added to what the user wrote, and
 //! nothing of it is taken away. The autoscaler's container, tokens, TLS, fault tolerance and the
-//! collector of histories are added by their own modules, between the template and [`finish`].
+//! collector of histories are added by their own modules, between the template and `finish`.
 
 mod container;
 mod labels;
