@@ -31,7 +31,7 @@ pub use pod::Pods;
 pub use ray_cluster::RayClusters;
 pub use ray_job::RayJobs;
 pub use schedule::Scheduler;
-pub use shipped::{Crew, shipped, with_node};
+pub use shipped::{Crew, of_ray, shipped, with_node};
 pub use ttl::Ttl;
 
 /// Whether mutated rules are compiled in; what is shipped asserts that they are not.

@@ -1,9 +1,12 @@
-//! The shipped controllers, in two lists. Whatever runs an engine (embedded server, operator,
+//! The shipped controllers, in three lists. Whatever runs an engine (embedded server, operator,
 //! `explain`, replay, simulator) takes them from here.
 
 use sundown_model::Controller;
 
-use crate::{Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, Scheduler, ServiceNames, Ttl};
+use crate::{
+    Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayJobs, Scheduler,
+    ServiceNames, Ttl,
+};
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
 pub trait Crew {
@@ -18,6 +21,12 @@ pub fn shipped(crew: &mut impl Crew) {
     crew.take::<Ttl>();
     crew.take::<Namespaces>();
     crew.take::<Definitions>();
+}
+
+/// Names the controllers of Ray. They need a way to the dashboards of the clusters they make.
+pub fn of_ray(crew: &mut impl Crew) {
+    crew.take::<RayClusters>();
+    crew.take::<RayJobs>();
 }
 
 /// Names the controllers that stand for what a cluster has already: scheduler, kubelet, Jobs, names.

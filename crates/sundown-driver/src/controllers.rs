@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use sundown_decide::{Crew, OwnerGc, shipped, with_node};
+use sundown_decide::{Crew, OwnerGc, of_ray, shipped, with_node};
 use sundown_engine::{Config, Engine};
 use sundown_model::Controller;
 
@@ -18,10 +18,12 @@ pub fn all() -> Vec<Shipped> {
     list.0
 }
 
-/// Those that stand for what a cluster has already: for a control plane of our own with a node.
+/// Those of a control plane of our own with a node: what a cluster has already, and Ray, whose
+/// dashboards are reached through the node.
 pub fn of_node() -> Vec<Shipped> {
     let mut list = List(Vec::new());
     with_node(&mut list);
+    of_ray(&mut list);
     list.0
 }
 

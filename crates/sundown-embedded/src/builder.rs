@@ -16,6 +16,7 @@ use sundown_server::{
 };
 
 use crate::data::Data;
+use crate::definitions;
 use crate::embedded::{Door, Embedded};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
 use crate::machine::{Machine, Parts};
@@ -79,6 +80,9 @@ pub enum StartError {
     /// The rules about images are malformed.
     #[error(transparent)]
     ImageRules(#[from] RuleError),
+    /// The definitions of Ray's kinds were not taken.
+    #[error("install the definitions of RayCluster and RayJob")]
+    Definitions(#[source] Box<kube::Error>),
     /// This machine could not be made known as a node.
     #[error("register this machine as a node")]
     Node(#[source] Box<kube::Error>),
@@ -208,6 +212,8 @@ impl Builder {
             None => None,
         };
         if let Some(machine) = &machine {
+            let installed = definitions::install(&client).await;
+            installed.map_err(|error| StartError::Definitions(Box::new(error)))?;
             let registered = machine.register(clock.now()).await;
             registered.map_err(|error| StartError::Node(Box::new(error)))?;
         }

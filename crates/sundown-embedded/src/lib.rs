@@ -15,6 +15,7 @@
 
 mod builder;
 mod data;
+mod definitions;
 mod embedded;
 mod kubeconfig;
 #[cfg(target_os = "linux")]

@@ -114,7 +114,9 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
                     "or make a new one, which ends all old kubeconfigs and tokens: --new-identity",
                 ),
             E::ImageRules(_) => complaint.help("correct the file, or move it away"),
-            E::FirstList(_) | E::Data(_) | E::Durable(_) | E::Node(_) => complaint,
+            E::FirstList(_) | E::Data(_) | E::Durable(_) | E::Definitions(_) | E::Node(_) => {
+                complaint
+            }
         }
     })
 }

@@ -1,0 +1,108 @@
+//! The definitions of Ray's kinds, put into the API server at its start. A definition that somebody else
+//! put there stays as it is: they know which version they want.
+
+use http::Request;
+use kube::Client;
+use serde_json::{Value, json};
+use sundown_kinds::crd;
+use xxhash_rust::xxh3::xxh3_64;
+
+const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// Which text a definition was made of; only on those that are ours.
+const ANNOTATION: &str = "sundown.dev/definition";
+
+/// What to do about a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Create,
+    Replace,
+    Keep,
+}
+
+/// Puts in what is missing, and brings up to date what an earlier version of ours put in.
+///
+/// Errors: the API server did not take it.
+pub(crate) async fn install(client: &Client) -> Result<(), kube::Error> {
+    for (name, text) in [
+        ("rayclusters.ray.io", crd::ray_cluster()),
+        ("rayjobs.ray.io", crd::ray_job()),
+    ] {
+        let mark = format!("{:016x}", xxh3_64(text.as_bytes()));
+        let step = step(found(client, name).await?.as_ref(), &mark);
+        let request = match step {
+            Step::Keep => continue,
+            Step::Create => Request::post(PATH)
+                .header("content-type", "application/json")
+                .body(marked(&text, &mark)),
+            Step::Replace => Request::patch(format!("{PATH}/{name}"))
+                .header("content-type", "application/merge-patch+json")
+                .body(marked(&text, &mark)),
+        };
+        let request = request.expect("the addresses are constants");
+        client.request_text(request).await?;
+    }
+    Ok(())
+}
+
+/// What the server says about a definition, without its schemas.
+async fn found(client: &Client, name: &str) -> Result<Option<Value>, kube::Error> {
+    let request = Request::get(format!("{PATH}/{name}"))
+        .header(
+            "accept",
+            "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1",
+        )
+        .body(Vec::new());
+    let request = request.expect("the addresses are constants");
+    match client.request(request).await {
+        Ok(found) => Ok(Some(found)),
+        Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn step(found: Option<&Value>, mark: &str) -> Step {
+    let Some(found) = found else {
+        return Step::Create;
+    };
+    match found["metadata"]["annotations"][ANNOTATION].as_str() {
+        Some(it) if it != mark => Step::Replace,
+        Some(_) | None => Step::Keep,
+    }
+}
+
+/// The text with its mark, without reading half a megabyte of schemas.
+fn marked(text: &str, mark: &str) -> Vec<u8> {
+    let plain = "\"metadata\":{";
+    let annotations = json!({ ANNOTATION: mark });
+    let with_mark = format!("{plain}\"annotations\":{annotations},");
+    text.replacen(plain, &with_mark, 1).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_mark_is_put_beside_the_name() {
+        for text in [crd::ray_cluster(), crd::ray_job()] {
+            let before: Value = serde_json::from_str(&text).unwrap();
+            let mut after: Value = serde_json::from_slice(&marked(&text, "m")).unwrap();
+            let annotations = after["metadata"]
+                .as_object_mut()
+                .unwrap()
+                .remove("annotations");
+            assert_eq!(annotations, Some(json!({ ANNOTATION: "m" })));
+            assert_eq!(after, before);
+        }
+    }
+
+    #[test]
+    fn only_what_is_missing_or_was_ours_is_written() {
+        let ours = json!({"metadata": {"annotations": {ANNOTATION: "m"}}});
+        let theirs = json!({"metadata": {"name": "rayjobs.ray.io"}});
+        assert_eq!(step(None, "m"), Step::Create);
+        assert_eq!(step(Some(&ours), "m"), Step::Keep);
+        assert_eq!(step(Some(&ours), "n"), Step::Replace);
+        assert_eq!(step(Some(&theirs), "m"), Step::Keep);
+    }
+}
