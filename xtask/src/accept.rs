@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::lane::{self, Lane};
-use crate::{deny, kill, oracle, peers, sim};
+use crate::{deny, kill, oracle, peers, ray, sim};
 
 const LANES: &[Lane] = &[
     Lane {
@@ -37,6 +37,16 @@ const LANES: &[Lane] = &[
         name: "kill",
         about: "kill -9 in a write storm, 200 seeded moments: every acknowledged write is there",
         run: kill::accept,
+    },
+    Lane {
+        name: "ray",
+        about: "the examples on real Ray, two at once, four clusters, and without root",
+        run: ray::accept,
+    },
+    Lane {
+        name: "node",
+        about: "kill -9 of control plane, client and node while a RayJob runs; pods that behave badly",
+        run: ray::accept_node,
     },
     Lane {
         name: "peers",

@@ -3,6 +3,7 @@
 //! A benchmark stands in the table once it measures something.
 
 mod api;
+mod node;
 mod start;
 
 use anyhow::Result;
@@ -14,6 +15,11 @@ const BENCHES: &[Lane] = &[
         name: "api",
         about: "durable writes, watches, lists and starts, beside a real kube-apiserver with etcd",
         run: api::run,
+    },
+    Lane {
+        name: "node",
+        about: "pods and Ray heads on this machine, a head beside `ray start` by hand",
+        run: node::run,
     },
     Lane {
         name: "start",

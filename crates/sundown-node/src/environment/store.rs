@@ -177,7 +177,10 @@ impl Environments {
 
     /// Other processes of the user may make the same one.
     async fn lock(&self, path: &Path) -> Result<File, MakeError> {
-        let file = path.with_extension("lock");
+        // Not `with_extension`: that would take a part of the version away.
+        let mut file = path.as_os_str().to_owned();
+        file.push(".lock");
+        let file = PathBuf::from(file);
         let what = format!("lock {}", file.display());
         let locked = tokio::task::spawn_blocking(move || {
             fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
@@ -232,9 +235,28 @@ fn virtual_environment(path: &Path, prefix: &Path) -> Environment {
                 format!("{}:{HOST_PATH}", path.join("bin").display()),
             ),
             ("VIRTUAL_ENV".into(), path.display().to_string()),
-        ],
+        ]
+        .into_iter()
+        .chain(for_ray())
+        .collect(),
         command: vec!["bash".into()],
     }
+}
+
+/// What Ray needs to know of a node without limits of its own and without a way to everywhere.
+fn for_ray() -> impl Iterator<Item = (String, String)> {
+    let variables = [
+        // Each raylet would take the whole machine's memory for its own and kill its workers for it.
+        ("RAY_memory_monitor_refresh_ms", "0"),
+        // The other resolver asks servers that pods do not have, and waits for them.
+        ("GRPC_DNS_RESOLVER", "native"),
+        // Nobody asked to be counted; the report is tried even so, hence the address of nobody.
+        ("RAY_USAGE_STATS_ENABLED", "0"),
+        ("RAY_USAGE_STATS_REPORT_URL", "http://127.0.0.1:9"),
+    ];
+    variables
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
 }
 
 /// What every pod sees anyway.

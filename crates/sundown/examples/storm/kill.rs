@@ -68,13 +68,15 @@ pub(crate) async fn run(binary: &Path, rounds: usize, seed: u64) -> Result<()> {
     let mut acknowledged = 0;
     for round in 0..rounds {
         let told = || format!("round {round}, seed {seed}, data in {}", home.display());
-        let server = Server::start(binary, &home).await.with_context(told)?;
+        let server = Server::start(binary, &home, false)
+            .await
+            .with_context(told)?;
         for kind in &mut kinds {
             kind.check(&server).await.with_context(told)?;
         }
         acknowledged += storm(server, &mut kinds, round, &mut random).await?;
     }
-    let server = Server::start(binary, &home).await?;
+    let server = Server::start(binary, &home, false).await?;
     for kind in &mut kinds {
         kind.check(&server).await.context("after the last round")?;
     }

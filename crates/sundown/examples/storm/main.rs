@@ -1,6 +1,7 @@
 //! Storms on `sundown up`: `storm kill BINARY ROUNDS SEED` ends it with kill -9 at seeded moments and
 //! looks for every acknowledged write; `storm api BINARY ETCD KUBE_APISERVER COUNT` measures it beside
-//! the real one. Called by `cargo xtask accept kill`, `cargo xtask bench api` and by hand.
+//! the real one; `storm node BINARY PYTHON` measures pods and Ray. Called by `cargo xtask accept kill`,
+//! `cargo xtask bench` and by hand.
 #![allow(
     clippy::print_stdout,
     reason = "a command line tool: its output is the product"
@@ -8,6 +9,7 @@
 
 mod api;
 mod kill;
+mod node;
 mod plane;
 mod server;
 
@@ -33,8 +35,10 @@ async fn main() -> Result<()> {
             };
             api::run([Plane::new(ours)?, Plane::new(upstream)?], count.parse()?).await
         }
+        ["node", binary, python] => node::run(binary.as_ref(), python.as_ref()).await,
         _ => bail!(
-            "usage: storm kill BINARY ROUNDS SEED | storm api BINARY ETCD KUBE_APISERVER COUNT"
+            "usage: storm kill BINARY ROUNDS SEED | storm api BINARY ETCD KUBE_APISERVER COUNT | \
+             storm node BINARY PYTHON"
         ),
     }
 }
