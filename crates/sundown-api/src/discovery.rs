@@ -318,6 +318,7 @@ pub(crate) fn parts(ty: &Type) -> Vec<PartFact> {
             ..own("binding", &["create"])
         });
         parts.push(other("eviction", "policy", "Eviction", &["create"]));
+        parts.push(own("log", &["get"]));
     }
     if tokens::has_them(ty) {
         parts.push(other("token", tokens::GROUP, tokens::KIND, &["create"]));

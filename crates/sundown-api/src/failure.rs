@@ -35,6 +35,7 @@ pub(crate) enum Reason {
     NotAcceptable,
     NotFound,
     RequestEntityTooLarge,
+    ServiceUnavailable,
     Timeout,
     TooManyRequests,
     UnsupportedMediaType,
@@ -83,6 +84,7 @@ impl Reason {
             Self::Invalid => 422,
             Self::TooManyRequests => 429,
             Self::InternalError | Self::Unnamed => 500,
+            Self::ServiceUnavailable => 503,
             Self::Timeout => 504,
         }
     }
@@ -319,6 +321,11 @@ impl Failure {
             ty.resource.plural()
         );
         Self::new(Reason::MethodNotAllowed, message, Some(Details::of(ty, "")))
+    }
+
+    /// Something that is missing here, and not the client's fault.
+    pub(crate) fn unavailable(message: &str) -> Self {
+        Self::new(Reason::ServiceUnavailable, message, None)
     }
 
     pub(crate) fn unnamed(message: impl Into<String>) -> Self {

@@ -33,11 +33,10 @@ pub(crate) enum Route<'a> {
 }
 
 /// What pods have upstream and not here; `docs/api-support.md` lists them.
-const NOT_YET: [&str; 7] = [
+const NOT_YET: [&str; 6] = [
     "attach",
     "ephemeralcontainers",
     "exec",
-    "log",
     "portforward",
     "proxy",
     "resize",
@@ -63,6 +62,8 @@ pub(crate) enum Part {
     Binding,
     /// `pods/eviction`.
     Eviction,
+    /// `pods/log`.
+    Log,
 }
 
 impl Target {
@@ -135,6 +136,7 @@ fn target<'a>(ty: &Arc<Type>, namespace: Option<&str>, rest: &[&str]) -> Route<'
         [name, "scale"] if ty.scale.is_some() => (Some((*name).to_owned()), Part::Scale),
         [name, "binding"] if ty.rules == Rules::Pod => (Some((*name).to_owned()), Part::Binding),
         [name, "eviction"] if ty.rules == Rules::Pod => (Some((*name).to_owned()), Part::Eviction),
+        [name, "log"] if ty.rules == Rules::Pod => (Some((*name).to_owned()), Part::Log),
         [_, part, ..] if ty.rules == Rules::Pod && NOT_YET.contains(part) => {
             let part = NOT_YET.into_iter().find(|own| own == part);
             return Route::NotYet(Arc::clone(ty), part.unwrap_or_default());

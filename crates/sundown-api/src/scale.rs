@@ -86,7 +86,7 @@ fn finish(mut update: Update<'_>, sent: Sent, cx: &Cx<'_>) -> Result<Verdict, Fa
     Ok(match update.finish(new, cx)? {
         Verdict::Answer(response) => Verdict::Answer(paths.answer(response)),
         Verdict::Commit(commit) => Verdict::Commit(Box::new(commit.scaled(paths))),
-        watch @ Verdict::Watch(_) => watch,
+        other @ (Verdict::Watch(_) | Verdict::Log(_)) => other,
     })
 }
 

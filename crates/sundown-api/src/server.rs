@@ -14,9 +14,9 @@ use crate::failure::Failure;
 use crate::registry::{Registry, Rules, crd_resource};
 use crate::route::{Part, Route, Target, route};
 use crate::table::Table;
-use crate::{Commit, Encoding, Method, Request, Response, Stale, User, Watch};
+use crate::{Commit, Encoding, Log, Method, Request, Response, Stale, User, Watch};
 use crate::{
-    builtin, create, delete, delete_collection, discovery, list, negotiate, openapi, options,
+    builtin, create, delete, delete_collection, discovery, list, logs, negotiate, openapi, options,
     patch, reviews, scale, tokens, update, yaml,
 };
 
@@ -69,6 +69,8 @@ pub enum Verdict {
     Answer(Response),
     Commit(Box<Commit>),
     Watch(Box<Watch>),
+    /// Something that a pod wrote, kept by whoever runs it.
+    Log(Box<Log>),
 }
 
 /// What a request came to, commits included.
@@ -76,6 +78,7 @@ pub enum Verdict {
 pub enum Called {
     Response(Response),
     Watch(Watch),
+    Log(Log),
 }
 
 impl Server {
@@ -142,7 +145,7 @@ impl Server {
             Verdict::Answer(response) => Verdict::Answer(response.warned(warning)),
             Verdict::Commit(commit) => Verdict::Commit(Box::new(commit.warned(warning))),
             // Of a watch it is read from its type.
-            watch @ Verdict::Watch(_) => watch,
+            other @ (Verdict::Watch(_) | Verdict::Log(_)) => other,
         }
     }
 
@@ -165,6 +168,7 @@ impl Server {
                 watch.show_as(table);
                 Verdict::Watch(watch)
             }
+            log @ Verdict::Log(_) => log,
         })
     }
 
@@ -202,6 +206,7 @@ impl Server {
             match self.handle(request, cx) {
                 Verdict::Answer(response) => return Called::Response(response),
                 Verdict::Watch(watch) => return Called::Watch(*watch),
+                Verdict::Log(log) => return Called::Log(*log),
                 Verdict::Commit(commit) => {
                     if let Ok(response) = self.commit(&commit, cx.now) {
                         return Called::Response(response);
@@ -284,9 +289,10 @@ impl Server {
             (Method::Get, true, Part::Scale) => scale::get(self, target, request),
             (Method::Post, true, Part::Binding) => builtin::bind(self, target, request, cx),
             (Method::Post, true, Part::Eviction) => builtin::evict(self, target, request, cx),
+            (Method::Get, true, Part::Log) => logs::get(self, target, request, cx),
             (Method::Put, true, Part::Scale) => scale::put(self, target, request, cx),
             (Method::Patch, true, Part::Scale) => scale::patch(self, target, request, cx),
-            (_, true, Part::Binding | Part::Eviction) => Err(Failure::no_such_method()),
+            (_, true, Part::Binding | Part::Eviction | Part::Log) => Err(Failure::no_such_method()),
             (Method::Get, false, _) => Ok(Verdict::Answer(list::list(self, target, request)?)),
             (Method::Post, false, _) => create::create(self, target, request, cx),
             (Method::Put, true, _) => update::update(self, target, request, cx),

@@ -60,7 +60,7 @@ pub(crate) fn prepare_create(ty: &Type, object: &mut Document) {
 pub(crate) fn prepare_update(ty: &Type, part: Part, old: &Document, new: &mut Document) {
     let old_at = |member: &str| old.rest.get(member).cloned();
     match part {
-        Part::Main | Part::Scale | Part::Binding | Part::Eviction => {
+        Part::Main | Part::Scale | Part::Binding | Part::Eviction | Part::Log => {
             if ty.has_status {
                 new.replace("status", old_at("status"));
             }

@@ -19,7 +19,7 @@ use crate::data::Data;
 use crate::definitions;
 use crate::embedded::{Door, Embedded};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
-use crate::machine::{Machine, Parts};
+use crate::machine::{Link, Logs, Machine, Parts};
 use crate::node::NodeOptions;
 use crate::ports::{CommitBarrier, SameClock};
 
@@ -192,7 +192,11 @@ impl Builder {
                 None,
             ),
         };
-        let shared = Arc::new(shared);
+        let link = self.node.as_ref().map(link);
+        let shared = Arc::new(match &link {
+            Some(link) => shared.logging_from(Arc::new(Logs(Arc::clone(link)))),
+            None => shared,
+        });
         let mut tasks = Tasks::new();
         let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
         let client = Client::new(service, "default");
@@ -207,9 +211,11 @@ impl Builder {
             None => None,
         };
         watch_over(&shared, &mut tasks);
-        let machine = match &self.node {
-            Some(node) => Some(Arc::new(machine(node, client.clone(), authority)?)),
-            None => None,
+        let machine = match (&self.node, link) {
+            (Some(node), Some(link)) => {
+                Some(Arc::new(machine(node, link, client.clone(), authority)?))
+            }
+            _ => None,
         };
         if let Some(machine) = &machine {
             let installed = definitions::install(&client).await;
@@ -272,10 +278,20 @@ impl Builder {
     }
 }
 
-fn machine(node: &NodeOptions, client: Client, authority: String) -> Result<Machine, StartError> {
+fn link(node: &NodeOptions) -> Arc<Link> {
+    let config = sundown_node::Config::new(&node.directory, &node.program);
+    Arc::new(Link::new(config))
+}
+
+fn machine(
+    node: &NodeOptions,
+    link: Arc<Link>,
+    client: Client,
+    authority: String,
+) -> Result<Machine, StartError> {
     let rules = Rules::read(&node.image_rules)?;
     Ok(Machine::new(Parts {
-        node: sundown_node::Config::new(&node.directory, &node.program),
+        link,
         environments: Environments::new(node.environments.clone(), rules),
         client,
         authority,

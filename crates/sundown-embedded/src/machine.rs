@@ -6,7 +6,9 @@
 mod environment;
 mod files;
 mod link;
+mod logs;
 mod lookup;
+mod pods;
 mod registration;
 mod reports;
 mod sandbox;
@@ -28,8 +30,10 @@ use sundown_node::{ContainerKey, HttpProbe, NodeError, ProbeError, Refusal};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
-use link::Link;
 use lookup::Lookup;
+
+pub(crate) use link::Link;
+pub(crate) use logs::Logs;
 
 /// How long a connection into a pod may take.
 const DIAL_TIME_MAX: Duration = Duration::from_secs(5);
@@ -40,7 +44,7 @@ const IMAGE_REPORTS_MAX: usize = 64;
 
 /// What a machine needs beside its node.
 pub(crate) struct Parts {
-    pub(crate) node: sundown_node::Config,
+    pub(crate) link: Arc<Link>,
     pub(crate) environments: Environments,
     /// By which objects are looked up.
     pub(crate) client: Client,
@@ -66,7 +70,7 @@ struct Names(Mutex<BTreeMap<String, Vec<Ipv4Addr>>>);
 
 impl Machine {
     pub(crate) fn new(parts: Parts) -> Self {
-        let link = Arc::new(Link::new(parts.node));
+        let link = parts.link;
         let names = Arc::<Names>::default();
         let way_in = WayIn {
             link: Arc::clone(&link),
@@ -113,7 +117,7 @@ impl Machine {
     async fn probe(&self, run: &node::Run, probe: &node::Probe) -> Result<Option<String>, String> {
         let node = self.link.node().await.map_err(|error| words(&error))?;
         let timeout = Duration::from_secs(u64::from(probe.timeout_seconds.max(1)));
-        let address = self.link.address(&run.pod);
+        let address = self.link.pods().address(&run.pod);
         let missing = || format!("pod {} has no address", run.pod);
         let tried = match &probe.how {
             node::ProbeKind::Exec { command } => {

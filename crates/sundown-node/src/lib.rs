@@ -12,6 +12,7 @@ mod container;
 mod dns;
 pub mod environment;
 mod leftovers;
+mod log;
 mod mounts;
 mod netlink;
 mod network;
@@ -29,6 +30,7 @@ pub use client::{
     ProbeResult, Watch,
 };
 pub use leftovers::leftovers;
+pub use log::{LogChanges, LogOptions, LogReader};
 pub use network::Subnet;
 pub use paths::{NodePaths, PodPaths};
 pub use spec::{

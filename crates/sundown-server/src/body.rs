@@ -1,4 +1,4 @@
-//! The body of a response: whole, or the lines of a watch as they happen.
+//! The body of a response: whole, or piece by piece as it comes.
 
 mod lines;
 
@@ -8,8 +8,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use futures::StreamExt;
 use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
 use http_body::{Frame, SizeHint};
 use http_body_util::Full;
 use sundown_api::Watch;
@@ -20,8 +20,8 @@ use crate::{Shared, Stop};
 pub enum Body {
     /// Everything is there.
     Whole(Full<Bytes>),
-    /// Complete JSON lines, until the watch ends.
-    Watch(BoxStream<'static, Bytes>),
+    /// Lines of a watch or of a log, until it ends.
+    Stream(BoxStream<'static, Bytes>),
 }
 
 impl Body {
@@ -31,7 +31,13 @@ impl Body {
 
     /// The stream of a watch. It ends with the watch, with the server, or when `stop` is asked.
     pub(crate) fn watch(watch: Box<Watch>, shared: &Shared, stop: Stop) -> Self {
-        Self::Watch(lines::stream(watch, shared, stop).boxed())
+        Self::Stream(lines::stream(watch, shared, stop).boxed())
+    }
+
+    /// The stream of a log. It ends by itself, or when `stop` is asked.
+    pub(crate) fn log(text: BoxStream<'static, Bytes>, stop: Stop) -> Self {
+        let stopped = async move { stop.asked().await };
+        Self::Stream(text.take_until(stopped.boxed()).boxed())
     }
 }
 
@@ -45,7 +51,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Pin::new(bytes).poll_frame(cx),
-            Self::Watch(lines) => lines
+            Self::Stream(lines) => lines
                 .poll_next_unpin(cx)
                 .map(|lines| lines.map(|lines| Ok(Frame::data(lines)))),
         }
@@ -54,14 +60,14 @@ impl http_body::Body for Body {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_end_stream(),
-            Self::Watch(_) => false,
+            Self::Stream(_) => false,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => bytes.size_hint(),
-            Self::Watch(_) => SizeHint::default(),
+            Self::Stream(_) => SizeHint::default(),
         }
     }
 }
@@ -70,7 +76,7 @@ impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Whole(bytes) => f.debug_tuple("Whole").field(bytes).finish(),
-            Self::Watch(_) => f.write_str("Watch"),
+            Self::Stream(_) => f.write_str("Stream"),
         }
     }
 }

@@ -247,7 +247,9 @@ impl Writer {
             Verdict::Commit(commit) => next.commit(&commit, now).unwrap_or_else(|_| {
                 Failure::Internal("stale although nobody else could commit").response()
             }),
-            Verdict::Watch(_) => Failure::Internal("a write became a watch").response(),
+            Verdict::Watch(_) | Verdict::Log(_) => {
+                Failure::Internal("a write became a stream").response()
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use sundown_api::{Encoding, ISSUER, Method, Response, User};
+use sundown_api::{Encoding, ISSUER, Log, Method, Response, User};
 use tower::Service;
 
 use crate::access::Access;
@@ -50,6 +50,10 @@ impl ApiService {
                 let body = Body::watch(watch, &self.shared, self.stop.clone());
                 wire::write_watch(body, head, &audit_id)
             }
+            Ok(Reply::Log(log)) => match self.open(*log).await {
+                Ok(body) => wire::write_stream(body, "text/plain", &audit_id),
+                Err(response) => wire::write(response, &audit_id),
+            },
             Err(failure) => wire::write(failure.response(), &audit_id),
         };
         if is_head {
@@ -94,6 +98,15 @@ impl ApiService {
         Ok(reply)
     }
 
+    async fn open(&self, log: Log) -> Result<Body, Response> {
+        let Some(logs) = &self.shared.logs else {
+            return Err(Log::without_node());
+        };
+        let text = logs.open(log).await;
+        let text = text.map_err(|why| Log::unreadable(&why))?;
+        Ok(Body::log(text, self.stop.clone()))
+    }
+
     /// The service account that a token speaks for.
     fn account(&self, token: &str, audience: &str) -> Result<User, &'static str> {
         let claims = self.shared.keys.open(token).ok_or("invalid bearer token")?;
@@ -124,7 +137,7 @@ impl ApiService {
 fn code_of(reply: &Reply) -> u16 {
     match reply {
         Reply::Response(response) => response.code,
-        Reply::Watch(_) => 200,
+        Reply::Watch(_) | Reply::Log(_) => 200,
     }
 }
 

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sundown_api::{Commit, Config, Cx, Request, Response, Server, Stale, Verdict, Watch};
+use sundown_api::{Commit, Config, Cx, Log, Request, Response, Server, Stale, Verdict, Watch};
 use sundown_disk::{AppendError, Keep};
 use sundown_store::Store;
 use tokio::sync::watch;
@@ -15,7 +15,7 @@ use crate::metrics::Metrics;
 use crate::sequencer::{Durability, Sequencer};
 use crate::status::Failure;
 use crate::tasks::panic_message;
-use crate::{Clock, Entropy, Identity};
+use crate::{Clock, Entropy, Identity, PodLogs};
 
 /// How often a request is handled on a snapshot that proves to be stale.
 ///
@@ -33,6 +33,8 @@ pub struct Shared {
     /// Signs the tokens of service accounts.
     pub(crate) keys: Keys,
     pub(crate) metrics: Metrics,
+    /// Nobody runs pods if there is none.
+    pub(crate) logs: Option<Arc<dyn PodLogs>>,
 }
 
 /// Where commits go.
@@ -73,6 +75,8 @@ pub enum Reply {
     Response(Response),
     /// A stream; the first poll has the initial events.
     Watch(Box<Watch>),
+    /// What a pod wrote; whoever runs it has it.
+    Log(Box<Log>),
 }
 
 impl Shared {
@@ -97,6 +101,7 @@ impl Shared {
             commits: Commits::Memory(Mutex::new(head)),
             keys: Keys::generate(),
             metrics: Metrics::default(),
+            logs: None,
         }
     }
 
@@ -132,6 +137,7 @@ impl Shared {
             commits,
             keys: Keys::generate(),
             metrics: Metrics::default(),
+            logs: None,
         })
     }
 
@@ -140,6 +146,13 @@ impl Shared {
     pub fn signing_as(self, identity: &Identity) -> Self {
         let keys = identity.keys();
         Self { keys, ..self }
+    }
+
+    /// Serves what pods wrote, out of these hands.
+    #[must_use]
+    pub fn logging_from(self, logs: Arc<dyn PodLogs>) -> Self {
+        let logs = Some(logs);
+        Self { logs, ..self }
     }
 
     /// Handles a request and commits what it decides.
@@ -152,6 +165,7 @@ impl Shared {
             Commits::Durable(sequencer) => match self.core.handle(&self.snapshot(), &request) {
                 Verdict::Answer(response) => Reply::Response(response),
                 Verdict::Watch(watch) => Reply::Watch(watch),
+                Verdict::Log(log) => Reply::Log(log),
                 Verdict::Commit(commit) => Reply::Response(sequencer.commit(request, commit).await),
             },
         }
@@ -209,6 +223,7 @@ impl Shared {
             match self.core.handle(&self.snapshot(), request) {
                 Verdict::Answer(response) => return Reply::Response(response),
                 Verdict::Watch(watch) => return Reply::Watch(watch),
+                Verdict::Log(log) => return Reply::Log(log),
                 Verdict::Commit(commit) => {
                     if let Ok(response) = change(head, |head| self.commit(head, &commit)) {
                         return Reply::Response(response);
@@ -223,6 +238,7 @@ impl Shared {
         match self.core.handle(head, request) {
             Verdict::Answer(response) => Reply::Response(response),
             Verdict::Watch(watch) => Reply::Watch(watch),
+            Verdict::Log(log) => Reply::Log(log),
             Verdict::Commit(commit) => {
                 Reply::Response(self.commit(head, &commit).unwrap_or_else(|Stale| {
                     Failure::Internal("stale although nobody else could commit").response()
@@ -335,7 +351,7 @@ mod tests {
     fn code(reply: Reply) -> u16 {
         match reply {
             Reply::Response(response) => response.code,
-            Reply::Watch(_) => 0,
+            Reply::Watch(_) | Reply::Log(_) => 0,
         }
     }
 

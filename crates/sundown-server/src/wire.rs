@@ -77,14 +77,24 @@ pub(crate) fn write(response: Response, audit_id: &str) -> http::Response<Body> 
     wire
 }
 
+/// Builds the response of something that comes piece by piece.
+pub(crate) fn write_stream(
+    body: Body,
+    media: &'static str,
+    audit_id: &str,
+) -> http::Response<Body> {
+    let mut wire = http::Response::new(body);
+    set_headers(wire.headers_mut(), media, audit_id);
+    wire
+}
+
 /// Builds the response of a watch, of which the media type and a warning are known.
 pub(crate) fn write_watch(
     body: Body,
     (media, warning): (&'static str, Option<HeaderValue>),
     audit_id: &str,
 ) -> http::Response<Body> {
-    let mut wire = http::Response::new(body);
-    set_headers(wire.headers_mut(), media, audit_id);
+    let mut wire = write_stream(body, media, audit_id);
     if let Some(warning) = warning {
         wire.headers_mut().append(WARNING, warning);
     }

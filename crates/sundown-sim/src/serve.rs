@@ -49,6 +49,11 @@ impl World {
                     return Ended::Answered(response.code, response.body);
                 }
                 Verdict::Watch(watch) => return Ended::Watching(watch),
+                // Nothing in this world writes, so there is nothing to read.
+                Verdict::Log(_) => {
+                    let response = sundown_api::Log::without_node();
+                    return Ended::Answered(response.code, response.body);
+                }
                 Verdict::Commit(commit) => commit,
             };
             if self.mutation == Some(Mutation::DeleteRacesFinalizer)

@@ -8,11 +8,10 @@ use super::*;
 const SERVED: &str = include_str!("../generated/discovery.txt");
 
 /// Parts of built-in kinds that come later; they are refused by name.
-const LATER: [&str; 7] = [
+const LATER: [&str; 6] = [
     "attach",
     "ephemeralcontainers",
     "exec",
-    "log",
     "portforward",
     "proxy",
     "resize",

@@ -24,7 +24,7 @@ fn commit(world: &mut World, verdict: &Verdict) -> Option<u16> {
             .ok()
             .map(|response| response.code),
         Verdict::Answer(response) => Some(response.code),
-        Verdict::Watch(_) => None,
+        Verdict::Watch(_) | Verdict::Log(_) => None,
     }
 }
 

@@ -204,6 +204,7 @@ impl World {
     pub(crate) fn send(&mut self, request: &Request) -> Reply {
         match self.call(request) {
             Called::Watch(watch) => panic!("a watch, not an answer: {watch:?}"),
+            Called::Log(log) => panic!("a log, not an answer: {log:?}"),
             Called::Response(response) => {
                 let text = String::from_utf8(response.body).unwrap();
                 let json = serde_json::from_str(&text).unwrap_or(Value::Null);
@@ -272,6 +273,7 @@ impl World {
             ..plain
         }) {
             Called::Watch(watch) => watch,
+            Called::Log(log) => panic!("a log, not a watch: {log:?}"),
             Called::Response(response) => {
                 panic!(
                     "no watch: {} {}",

@@ -1,28 +1,31 @@
 //! The connection to the node of the data directory: made when it is first needed, and again when the
 //! node was lost.
 
-use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
-use std::sync::{Mutex, PoisonError};
+use std::path::Path;
 
-use sundown_model::Uid;
 use sundown_node::{Config, Node, NodeError};
+use tokio::sync::watch;
+
+use super::pods::Pods;
 
 /// The way to the node.
 #[derive(Debug)]
-pub(super) struct Link {
+pub(crate) struct Link {
     config: Config,
     /// One start at a time.
     current: tokio::sync::Mutex<Option<Node>>,
-    addresses: Mutex<BTreeMap<String, Ipv4Addr>>,
+    /// The node that was found last, for those who wait for the next one.
+    found: watch::Sender<Option<Node>>,
+    pods: Pods,
 }
 
 impl Link {
-    pub(super) fn new(config: Config) -> Self {
+    pub(crate) fn new(config: Config) -> Self {
         Self {
             config,
             current: tokio::sync::Mutex::default(),
-            addresses: Mutex::default(),
+            found: watch::Sender::new(None),
+            pods: Pods::default(),
         }
     }
 
@@ -35,6 +38,7 @@ impl Link {
         let node = Node::connect_or_start(&self.config).await?;
         tracing::info!(isolation = ?node.isolation(), "node");
         *current = Some(node.clone());
+        self.found.send_replace(Some(node.clone()));
         Ok(node)
     }
 
@@ -43,22 +47,20 @@ impl Link {
         *self.current.lock().await = None;
     }
 
-    pub(super) fn set_address(&self, pod: &str, address: Ipv4Addr) {
-        self.addresses().insert(pod.to_owned(), address);
+    /// Each node that is found, from the one that is there now.
+    pub(super) fn found(&self) -> watch::Receiver<Option<Node>> {
+        let mut found = self.found.subscribe();
+        found.mark_changed();
+        found
     }
 
-    pub(super) fn forget(&self, pod: &str) {
-        self.addresses().remove(pod);
+    /// What was last heard about pods.
+    pub(super) fn pods(&self) -> &Pods {
+        &self.pods
     }
 
-    /// Where a pod is, as it was last reported.
-    pub(super) fn address(&self, pod: &Uid) -> Option<Ipv4Addr> {
-        self.addresses().get(pod.as_str()).copied()
-    }
-
-    fn addresses(&self) -> std::sync::MutexGuard<'_, BTreeMap<String, Ipv4Addr>> {
-        self.addresses
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    /// Where the node keeps everything.
+    pub(super) fn data_directory(&self) -> &Path {
+        &self.config.settings.data_dir
     }
 }

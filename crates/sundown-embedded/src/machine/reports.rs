@@ -85,7 +85,7 @@ impl Following {
     fn told(&mut self, change: Change) -> Option<node::Report> {
         match change {
             Change::Pod(state) => {
-                self.link.set_address(&state.uid, state.address);
+                self.link.pods().heard(&state);
                 let pod = pod(state);
                 match &mut self.first {
                     Some(first) => {
@@ -96,7 +96,7 @@ impl Following {
                 }
             }
             Change::Removed { uid } => {
-                self.link.forget(&uid);
+                self.link.pods().removed(&uid);
                 let pod = Uid::from(uid.as_str());
                 if let Some(first) = &mut self.first {
                     first.retain(|it| it.pod != pod);
@@ -106,7 +106,12 @@ impl Following {
             }
             Change::Listed => {
                 self.is_away = false;
-                self.first.take().map(node::Report::All)
+                let all = self.first.take();
+                if let Some(all) = &all {
+                    let named: Vec<&str> = all.iter().map(|pod| pod.pod.as_str()).collect();
+                    self.link.pods().listed(&named);
+                }
+                all.map(node::Report::All)
             }
         }
     }

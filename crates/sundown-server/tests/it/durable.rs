@@ -169,7 +169,7 @@ fn create_lease(name: &str) -> Request {
 fn code(reply: Reply) -> u16 {
     match reply {
         Reply::Response(response) => response.code,
-        Reply::Watch(_) => 0,
+        Reply::Watch(_) | Reply::Log(_) => 0,
     }
 }
 

@@ -6,6 +6,7 @@ mod durable;
 mod http2;
 mod limits;
 mod load;
+mod logs;
 mod stopping;
 mod time;
 mod world;
