@@ -20,6 +20,26 @@ pub(crate) struct Directory {
     _lock: Option<File>,
 }
 
+/// A data directory that nobody can start on while this lives.
+#[derive(Debug)]
+pub struct Hold {
+    _directory: Directory,
+}
+
+impl Hold {
+    /// Takes a directory that is proven to be one of ours by its format; None: there is no data in it.
+    ///
+    /// Guarantees: nothing in it is changed.
+    /// Errors: somebody uses it, or its format is not one that this version knows.
+    pub fn take(path: &Path) -> Result<Option<Self>, OpenError> {
+        let directory = Directory::look_at(path)?;
+        let is_new = directory.is_new()?;
+        Ok((!is_new).then_some(Self {
+            _directory: directory,
+        }))
+    }
+}
+
 impl Directory {
     /// Takes the directory for this process; makes it if need be.
     pub(crate) fn claim(path: &Path) -> Result<Self, OpenError> {

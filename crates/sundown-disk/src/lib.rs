@@ -16,6 +16,7 @@ mod relaxed;
 mod scratch;
 
 pub use damage::Damage;
+pub use directory::Hold;
 pub use disk::{AppendError, Disk, Keep, OpenError, Options, RELAXED_MAX};
 pub use record::Sum;
 pub use recovery::Summary;

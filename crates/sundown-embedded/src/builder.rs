@@ -223,7 +223,8 @@ impl Builder {
             let registered = machine.register(clock.now()).await;
             registered.map_err(|error| StartError::Node(Box::new(error)))?;
         }
-        let driver = self.start_controllers(&shared, clock, client.clone(), machine, &mut tasks)?;
+        let at_work = machine.clone();
+        let driver = self.start_controllers(&shared, clock, client.clone(), at_work, &mut tasks)?;
         answer_first_list(&client).await?;
         Ok(Embedded {
             shared,
@@ -233,6 +234,7 @@ impl Builder {
             door,
             manual,
             start_time: begun_at.elapsed(),
+            machine,
         })
     }
 

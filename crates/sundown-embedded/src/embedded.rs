@@ -13,6 +13,8 @@ use sundown_server::{ManualClock, Shared, TaskError, Tasks};
 
 use crate::builder::{Builder, StartError};
 use crate::kubeconfig::KubeconfigFile;
+use crate::local::Local;
+use crate::machine::Machine;
 
 /// How long everything may take to end. HTTPS alone gives open requests five seconds.
 const STOP_TIME_MAX: Duration = Duration::from_secs(10);
@@ -26,6 +28,7 @@ pub struct Embedded {
     pub(crate) door: Option<Door>,
     pub(crate) manual: Option<Arc<ManualClock>>,
     pub(crate) start_time: Duration,
+    pub(crate) machine: Option<Arc<Machine>>,
 }
 
 /// The way in from outside.
@@ -54,6 +57,15 @@ impl Embedded {
     /// A client in this process, with the rights of the administrator.
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// The same control plane, for those who do not own it.
+    pub fn local(&self) -> Local {
+        Local {
+            client: self.client.clone(),
+            driver: self.driver.clone(),
+            machine: self.machine.clone(),
+        }
     }
 
     /// The controllers at work.

@@ -19,6 +19,8 @@ mod definitions;
 mod embedded;
 mod kubeconfig;
 #[cfg(target_os = "linux")]
+mod local;
+#[cfg(target_os = "linux")]
 mod machine;
 mod node;
 mod ports;
@@ -27,6 +29,8 @@ pub use builder::{Builder, Listen, StartError};
 pub use data::Data;
 pub use embedded::{Embedded, StopError};
 pub use kubeconfig::KubeconfigError;
+#[cfg(target_os = "linux")]
+pub use local::Local;
 pub use node::NodeOptions;
 pub use sundown_driver::{Counts, DriverHandle, WaitError, controllers};
 pub use sundown_engine::Explanation;

@@ -71,7 +71,7 @@ struct Names(Mutex<BTreeMap<String, Vec<Ipv4Addr>>>);
 impl Machine {
     pub(crate) fn new(parts: Parts) -> Self {
         let link = parts.link;
-        let names = Arc::<Names>::default();
+        let names = Arc::clone(link.names());
         let way_in = WayIn {
             link: Arc::clone(&link),
             names: Arc::clone(&names),
@@ -93,6 +93,16 @@ impl Machine {
     /// Errors: the API server did not take it.
     pub(crate) async fn register(&self, now: Timestamp) -> Result<(), kube::Error> {
         registration::register(self.lookup.client(), now).await
+    }
+
+    /// The node, if a pod has needed one.
+    pub(crate) async fn node(&self) -> Option<sundown_node::Node> {
+        self.link.existing().await
+    }
+
+    /// Where a name of the pods leads.
+    pub(crate) fn address_of(&self, name: &str) -> Option<Ipv4Addr> {
+        self.names.first(name)
     }
 
     async fn answer(&self, query: node::Query) -> Result<node::Answer, String> {
@@ -178,12 +188,7 @@ impl Machine {
                 Ok(self.link.node().await?.remove_pod(pod.as_str()).await?)
             }
             node::Call::Pull { image } => self.pull(image).await,
-            node::Call::Names(names) => {
-                let table = names.iter().map(|(name, it)| (name.clone(), it.clone()));
-                self.link.node().await?.set_names(table.collect()).await?;
-                self.names.set(names);
-                Ok(())
-            }
+            node::Call::Names(names) => Ok(self.link.announce(names).await?),
         }
     }
 
@@ -316,6 +321,12 @@ impl Names {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone_from(names);
+    }
+
+    fn all(&self) -> Vec<(String, Vec<Ipv4Addr>)> {
+        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let each = names.iter().map(|(name, it)| (name.clone(), it.clone()));
+        each.collect()
     }
 
     fn first(&self, name: &str) -> Option<Ipv4Addr> {

@@ -10,7 +10,7 @@ mod watch;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -99,6 +99,14 @@ impl Node {
     /// No node could be started, or one is there that speaks another version.
     pub async fn connect_or_start(config: &Config) -> Result<Self, NodeError> {
         start::connect_or_start(config).await
+    }
+
+    /// Joins the node of the data directory if there is one.
+    ///
+    /// # Errors
+    /// One is there that speaks another version.
+    pub async fn connect(data_dir: &Path) -> Result<Option<Self>, NodeError> {
+        start::connect_only(data_dir).await
     }
 
     /// How the node is separated from the host, and why that way.
@@ -213,7 +221,8 @@ impl Node {
         }
     }
 
-    /// Ends the node at once instead of after its idle time; refused while pods run.
+    /// Ends the node at once instead of after its idle time; refused while a pod runs or has not begun
+    /// to. The records and logs of pods that have ended stay in the data directory.
     pub async fn end(&self) -> Result<(), NodeError> {
         self.done(Call::End).await
     }
@@ -251,7 +260,7 @@ impl Node {
 async fn open(paths: &NodePaths, call: &Call) -> io::Result<UnixStream> {
     let mut line = serde_json::to_vec(call)?;
     line.push(b'\n');
-    let socket = SocketPath::new(paths)?;
+    let socket = SocketPath::of_node(paths)?;
     let mut stream = UnixStream::connect(socket.get()).await?;
     stream.write_all(&line).await?;
     Ok(stream)

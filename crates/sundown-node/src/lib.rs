@@ -32,7 +32,7 @@ pub use client::{
 pub use leftovers::leftovers;
 pub use log::{LogChanges, LogOptions, LogReader};
 pub use network::Subnet;
-pub use paths::{NodePaths, PodPaths};
+pub use paths::{NodePaths, PodPaths, SocketPath};
 pub use spec::{
     ContainerKey, ContainerSpec, File, HostPathKind, HostsEntry, Mount, PodSpec, RunAs, Volume,
     VolumeSource,

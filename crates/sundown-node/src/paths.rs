@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+/// The name of the node's socket.
+const NODE_SOCKET: &str = "node.sock";
+
 /// The places of one data directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodePaths {
@@ -70,7 +73,7 @@ impl NodePaths {
 
     /// The Unix socket, as people see it; see `SocketPath` for how to use it.
     pub fn socket(&self) -> PathBuf {
-        self.data_dir.join("node.sock")
+        self.data_dir.join(NODE_SOCKET)
     }
 
     /// A mount point that carries a file system only inside the node's namespaces.
@@ -86,26 +89,33 @@ impl NodePaths {
     }
 }
 
-/// A way to the socket that is short enough for a socket address, however long the data
+/// A way to a socket of a directory that is short enough for a socket address, however long the
 /// directory's name is: the kernel allows 107 bytes.
 #[derive(Debug)]
-pub(crate) struct SocketPath {
+pub struct SocketPath {
     directory: OwnedFd,
+    name: &'static str,
 }
 
 impl SocketPath {
-    pub(crate) fn new(paths: &NodePaths) -> io::Result<Self> {
+    /// The way to a socket of this name.
+    ///
+    /// # Errors
+    /// The directory is not there.
+    pub fn new(directory: &Path, name: &'static str) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = rustix::fs::open(paths.data_dir(), flags, Mode::empty())?;
-        Ok(Self { directory })
+        let directory = rustix::fs::open(directory, flags, Mode::empty())?;
+        Ok(Self { directory, name })
+    }
+
+    pub(crate) fn of_node(paths: &NodePaths) -> io::Result<Self> {
+        Self::new(paths.data_dir(), NODE_SOCKET)
     }
 
     /// Valid as long as `self` is.
-    pub(crate) fn get(&self) -> PathBuf {
-        PathBuf::from(format!(
-            "/proc/self/fd/{}/node.sock",
-            self.directory.as_raw_fd()
-        ))
+    pub fn get(&self) -> PathBuf {
+        let directory = self.directory.as_raw_fd();
+        PathBuf::from(format!("/proc/self/fd/{directory}/{}", self.name))
     }
 }
 

@@ -100,6 +100,12 @@ impl PodState {
     pub fn container(&self, name: &str) -> Option<&ContainerState> {
         self.containers.get(name).map(|status| &status.state)
     }
+
+    /// Whether something has run and nothing runs any more. Its records and logs stay without a node.
+    pub fn has_ended(&self) -> bool {
+        let states = self.containers.values().map(|status| &status.state);
+        !self.containers.is_empty() && states.into_iter().all(|state| !state.is_running())
+    }
 }
 
 /// One report of the stream of [`crate::Watch`].

@@ -35,6 +35,51 @@ Examples:
 
 The data directory is --data-dir, else $SUNDOWN_DATA, else the user's state directory.")]
     Up(Up),
+    /// Apply a file, follow its job, show its logs, clean up, and exit with the job's result
+    #[command(after_help = "\
+Examples:
+  sundown run rayjob.yaml
+  sundown run --rm job.yaml -o json
+
+Starts a control plane if none is up; it ends by itself a minute after nothing runs any more.
+Ctrl-C asks, and once more deletes the job and waits until all of it is gone.
+Exit code: 0 succeeded, 1 failed (a Job: the code of its one failed container), 2 wrong usage,
+130 stopped by Ctrl-C or a signal.")]
+    Run(Run),
+    /// Say what is up and what runs
+    #[command(after_help = "\
+Examples:
+  sundown status
+  sundown status -o json
+
+Exit code: 0 a control plane is up, 1 none is, 2 wrong usage.")]
+    Status(Place),
+    /// End all pods, then the control plane; what is stored stays
+    #[command(after_help = "\
+Example:
+  sundown down
+
+Jobs that have not come to their end stay, and go on when a control plane is up again.
+Exit code: 0 nothing runs any more, 1 something is left, 2 wrong usage.")]
+    Down(Place),
+    /// End everything and remove what the control plane stored, after asking
+    #[command(after_help = "\
+Examples:
+  sundown reset
+  sundown reset --yes --data-dir DIR
+
+Only files that Sundown made are removed, by their names. Environments stay: see sundown env.
+Exit code: 0 removed, 1 not or not all of it, 2 wrong usage.")]
+    Reset(Reset),
+    /// List, make and prune the environments that stand for images
+    #[command(after_help = "\
+Examples:
+  sundown env list
+  sundown env make rayproject/ray:2.52.0
+  sundown env prune --all
+
+Exit code: 0 done, 1 failed, 2 wrong usage.")]
+    Env(Env),
     /// Look into a data directory that no control plane uses
     #[command(after_help = "\
 Examples:
@@ -109,9 +154,22 @@ pub(crate) struct Up {
     /// finalizers that a collector removes
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) enable_garbage_collector: bool,
-    /// Run pods as processes of this machine
-    #[arg(long, conflicts_with = "ephemeral")]
-    pub(crate) node: bool,
+    /// Run pods as processes of this machine [default: true, with --ephemeral false]
+    #[arg(
+        long,
+        value_name = "BOOL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "true"
+    )]
+    pub(crate) node: Option<bool>,
+    /// Your rules about what stands for images
+    /// [default: `$SUNDOWN_IMAGE_RULES`, else `sundown/images.json` in the user's configuration]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image_rules: Option<PathBuf>,
+    /// End when nothing runs and no client has been there for a minute: as `sundown run` starts it
+    #[arg(long, hide = true, conflicts_with = "ephemeral")]
+    pub(crate) while_used: bool,
     /// Record what the controllers see and do, without secrets, in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) flight_record: Option<PathBuf>,
@@ -122,6 +180,67 @@ pub(crate) struct Up {
 pub(crate) enum Durability {
     Relaxed,
     Strict,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// The manifest: one job, and what it needs, as YAML or JSON; `-` reads standard input
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Also delete what was applied, and wait until all of it is gone
+    #[arg(long)]
+    pub(crate) rm: bool,
+    /// The namespace of objects that name none [default: default]
+    #[arg(short, long)]
+    pub(crate) namespace: Option<String>,
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Your rules about what stands for images, for a control plane that is started
+    #[arg(long, value_name = "FILE")]
+    pub(crate) image_rules: Option<PathBuf>,
+}
+
+/// Which control plane.
+#[derive(Debug, Args)]
+pub(crate) struct Place {
+    /// Its data directory [default: `$SUNDOWN_DATA`, else the user's state directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Reset {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// Do not ask
+    #[arg(short, long)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Env {
+    #[command(subcommand)]
+    pub(crate) what: Option<EnvCommand>,
+    /// Your rules about what stands for images
+    #[arg(long, value_name = "FILE", global = true)]
+    pub(crate) image_rules: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum EnvCommand {
+    /// Say which environments there are
+    List,
+    /// Make what stands for an image
+    Make { image: String },
+    /// Remove environments: those that were never finished, or the named ones, or all
+    Prune {
+        /// Names as `sundown env list` tells them
+        #[arg(value_name = "NAME", conflicts_with = "all")]
+        names: Vec<String>,
+        /// All environments
+        #[arg(long)]
+        all: bool,
+    },
 }
 
 #[derive(Debug, Args)]

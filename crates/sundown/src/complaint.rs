@@ -80,6 +80,17 @@ impl Complaint {
         self
     }
 
+    /// A cause that is no error of ours, in its own words.
+    pub(crate) fn because_of(mut self, words: &str) -> Self {
+        self.causes.push(words.to_owned());
+        self
+    }
+
+    /// With this exit code.
+    pub(crate) fn code(self, code: u8) -> Self {
+        Self { code, ..self }
+    }
+
     /// What to do.
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help.push(help.into());

@@ -1,6 +1,6 @@
 //! Where data lies, and what is told about a directory that is refused.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sundown_disk::OpenError;
 
@@ -16,6 +16,23 @@ pub(crate) fn state_directory() -> PathBuf {
 pub(crate) fn cache_directory() -> PathBuf {
     let own = variable("SUNDOWN_CACHE");
     own.unwrap_or_else(|| of_user("XDG_CACHE_HOME", ".cache"))
+}
+
+/// The user's rules about images: as told, else `$SUNDOWN_IMAGE_RULES`, else in the configuration.
+pub(crate) fn image_rules(told: Option<&Path>) -> PathBuf {
+    let told = told.map(Path::to_owned);
+    let told = told.or_else(|| variable("SUNDOWN_IMAGE_RULES"));
+    told.unwrap_or_else(|| of_user("XDG_CONFIG_HOME", ".config").join("images.json"))
+}
+
+/// The data directory: as told, else the usual one.
+pub(crate) fn directory(told: Option<&Path>) -> PathBuf {
+    told.map_or_else(state_directory, Path::to_owned)
+}
+
+/// Where the environments are that stand for images.
+pub(crate) fn environments() -> PathBuf {
+    cache_directory().join("environments")
 }
 
 fn of_user(name: &str, usual: &str) -> PathBuf {

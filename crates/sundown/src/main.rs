@@ -2,12 +2,19 @@
 
 mod arguments;
 mod complaint;
+mod control;
 mod data;
 mod db;
 mod demo;
+mod down;
+mod env;
 mod explain;
+mod objects;
 mod output;
+mod reset;
+mod run;
 mod sim;
+mod status;
 mod up;
 mod words;
 
@@ -40,6 +47,18 @@ fn run(arguments: &Arguments, started_at: Instant) -> Result<ExitCode, Complaint
     match &arguments.command {
         Command::Up(up) => runtime(tokio::runtime::Builder::new_multi_thread())?
             .block_on(up::run(up, output, started_at)),
+        Command::Run(run) => {
+            runtime(tokio::runtime::Builder::new_current_thread())?.block_on(run::run(run, output))
+        }
+        Command::Status(place) => runtime(tokio::runtime::Builder::new_current_thread())?
+            .block_on(status::run(place, output)),
+        Command::Down(place) => runtime(tokio::runtime::Builder::new_current_thread())?
+            .block_on(down::run(place, output)),
+        Command::Reset(reset) => runtime(tokio::runtime::Builder::new_current_thread())?
+            .block_on(reset::run(reset, output)),
+        Command::Env(env) => {
+            runtime(tokio::runtime::Builder::new_current_thread())?.block_on(env::run(env, output))
+        }
         Command::Db(db) => db::run(db, output),
         Command::Explain(explain) => runtime(tokio::runtime::Builder::new_current_thread())?
             .block_on(explain::run(explain, output)),

@@ -5,16 +5,19 @@ use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Serialize;
 use sundown_embedded::controllers::{OWNER_GC, of_node};
 use sundown_embedded::{Data, Embedded, Listen, NodeOptions};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::arguments::{Durability, Output, Up};
 use crate::complaint::Complaint;
-use crate::{data, output};
+use crate::control::{self, Control, Hello, Served};
+use crate::{data, objects, output};
 
 /// What is told once it is up.
 #[derive(Debug, Serialize)]
@@ -36,9 +39,15 @@ pub(crate) async fn run(
     output: Output,
     started_at: Instant,
 ) -> Result<ExitCode, Complaint> {
+    check(arguments)?;
+    if arguments.while_used {
+        // Away from the terminal of whoever started it: its Ctrl-C is not meant for this process.
+        // A failure means that it leads a session already.
+        let _ = rustix::process::setsid();
+    }
     // Listened for before anything is written, so that an early Ctrl-C leaves nothing behind.
     let mut ends = Ends::listen()?;
-    let mut embedded = tokio::select! {
+    let embedded = tokio::select! {
         embedded = start(arguments) => embedded?,
         () = ends.asked() => return Ok(ExitCode::SUCCESS),
     };
@@ -56,18 +65,97 @@ pub(crate) async fn run(
         start_ms: (started_at.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
         pid: std::process::id(),
     };
+    // The socket is there before anybody reads that it is up.
+    let control = open_control(&started)?;
     match output {
         Output::Text => output::print(&text(&started))?,
         Output::Json => output::print_json(&started)?,
     }
+    serve(arguments, embedded, &started, control, ends).await
+}
+
+fn check(arguments: &Up) -> Result<(), Complaint> {
+    if arguments.ephemeral && arguments.node == Some(true) {
+        let complaint = Complaint::usage("pods need a data directory").at("--node=true");
+        return Err(complaint.help("leave --ephemeral out, or take --node=false"));
+    }
+    Ok(())
+}
+
+/// Serves until it is asked to end, a part fails, or nobody needs it any more.
+async fn serve(
+    arguments: &Up,
+    mut embedded: Embedded,
+    started: &Started,
+    control: Option<Control>,
+    mut ends: Ends,
+) -> Result<ExitCode, Complaint> {
+    let local = embedded.local();
+    let served = Arc::new(Served {
+        hello: Hello {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: started.pid,
+            url: started.url.clone(),
+            kubeconfig: started.kubeconfig.clone(),
+        },
+        while_used: arguments.while_used,
+        local: local.clone(),
+        clients: watch::Sender::new(0),
+        is_ending: watch::Sender::new(false),
+    });
+    let mut is_ending = served.is_ending.subscribe();
+    let clients = served.clients.subscribe();
     let failed = tokio::select! {
         failed = embedded.failed() => failed,
         () = ends.asked() => Ok(()),
+        () = answer_control(control.as_ref(), served) => Ok(()),
+        _ = is_ending.wait_for(|is_ending| *is_ending) => Ok(()),
+        () = control::until_unused(&local, clients), if arguments.while_used => Ok(()),
     };
+    let pods = objects::unfinished(&local.client()).await;
+    // What cannot be told runs.
+    let pods = pods.map_or(1, |all| all.iter().filter(|it| it.kind == "pod").count());
     let stopped = embedded.stop().await;
+    drop(control);
+    if let Some(directory) = &started.data {
+        end_node(directory, pods).await;
+    }
     match failed.and(stopped) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(Complaint::new("the control plane ended by itself").because(&error)),
+    }
+}
+
+/// A control plane in memory is nobody's to find.
+fn open_control(started: &Started) -> Result<Option<Control>, Complaint> {
+    let Some(directory) = &started.data else {
+        return Ok(None);
+    };
+    let control = Control::open(directory).map_err(|error| {
+        let place = directory.join(control::SOCKET);
+        Complaint::new("the control socket cannot be opened")
+            .at(place.display().to_string())
+            .because(&error)
+    })?;
+    Ok(Some(control))
+}
+
+async fn answer_control(control: Option<&Control>, served: Arc<Served>) {
+    match control {
+        Some(control) => control.serve(served).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A node without anything to run ends with its control plane. Pods that run go on without one.
+async fn end_node(directory: &Path, pods: usize) {
+    if pods > 0 {
+        return;
+    }
+    if let Ok(Some(node)) = sundown_node::Node::connect(directory).await
+        && let Err(error) = node.end().await
+    {
+        tracing::warn!(%error, "the node stays");
     }
 }
 
@@ -84,8 +172,8 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
     if let Some(directory) = &arguments.flight_record {
         builder = builder.flight_record(directory);
     }
-    if let Some(directory) = data_directory(arguments).filter(|_| arguments.node) {
-        builder = builder.node(node_options(directory)?);
+    if let Some(directory) = data_directory(arguments).filter(|_| runs_pods(arguments)) {
+        builder = builder.node(node_options(arguments, directory)?);
     }
     if let Some(directory) = data_directory(arguments) {
         builder = builder.data(Data {
@@ -121,13 +209,13 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
     })
 }
 
-fn node_options(directory: PathBuf) -> Result<NodeOptions, Complaint> {
+fn node_options(arguments: &Up, directory: PathBuf) -> Result<NodeOptions, Complaint> {
     let program = std::env::current_exe();
     let program = program
         .map_err(|error| Complaint::new("this program cannot find itself").because(&error))?;
     Ok(NodeOptions {
-        image_rules: directory.join("images.json"),
-        environments: data::cache_directory().join("environments"),
+        image_rules: data::image_rules(arguments.image_rules.as_deref()),
+        environments: data::environments(),
         directory,
         program,
     })
@@ -150,7 +238,7 @@ async fn answer_a_list(kubeconfig: &Path) -> Result<(), Complaint> {
 fn running(arguments: &Up) -> Vec<&'static str> {
     let mut names = arguments.controllers.names();
     names.retain(|name| arguments.enable_garbage_collector || *name != OWNER_GC);
-    if arguments.node {
+    if runs_pods(arguments) {
         names.extend(of_node().iter().map(|it| it.name));
     }
     names
@@ -178,6 +266,11 @@ fn text(started: &Started) -> String {
         started.url,
     );
     text
+}
+
+/// A control plane in memory has no directory for pods.
+fn runs_pods(arguments: &Up) -> bool {
+    arguments.node.unwrap_or(!arguments.ephemeral)
 }
 
 /// None: everything is kept in memory.

@@ -25,8 +25,10 @@ pub(super) fn waits_for(
     let image = &container.image;
     match scene.facts.image(image) {
         Some(node::Image::Ready) => None,
-        None | Some(node::Image::Missing | node::Image::Making { .. }) => {
-            Some(("ContainerCreating".to_owned(), String::new()))
+        None | Some(node::Image::Missing) => Some(("ContainerCreating".to_owned(), String::new())),
+        // The kubelet says nothing here; whoever waits for minutes wants to know what for.
+        Some(node::Image::Making { progress }) => {
+            Some(("ContainerCreating".to_owned(), progress.clone()))
         }
         Some(node::Image::Unavailable { message }) => {
             let is_fresh = shown_until(image, scene.facts).is_some_and(|until| scene.now < until);

@@ -1,11 +1,15 @@
 //! The connection to the node of the data directory: made when it is first needed, and again when the
-//! node was lost.
+//! node was lost. A control plane without pods has no node.
 
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
 use std::path::Path;
+use std::sync::Arc;
 
-use sundown_node::{Config, Node, NodeError};
+use sundown_node::{Config, Node, NodeError, NodePaths};
 use tokio::sync::watch;
 
+use super::Names;
 use super::pods::Pods;
 
 /// The way to the node.
@@ -14,9 +18,10 @@ pub(crate) struct Link {
     config: Config,
     /// One start at a time.
     current: tokio::sync::Mutex<Option<Node>>,
-    /// The node that was found last, for those who wait for the next one.
+    /// The node that was found last, for those who wait for the first or the next one.
     found: watch::Sender<Option<Node>>,
     pods: Pods,
+    names: Arc<Names>,
 }
 
 impl Link {
@@ -26,6 +31,7 @@ impl Link {
             current: tokio::sync::Mutex::default(),
             found: watch::Sender::new(None),
             pods: Pods::default(),
+            names: Arc::default(),
         }
     }
 
@@ -37,9 +43,47 @@ impl Link {
         }
         let node = Node::connect_or_start(&self.config).await?;
         tracing::info!(isolation = ?node.isolation(), "node");
+        // What was announced before it was there.
+        node.set_names(self.names.all()).await?;
         *current = Some(node.clone());
         self.found.send_replace(Some(node.clone()));
         Ok(node)
+    }
+
+    /// The node, if there is one: nobody starts it only to look.
+    pub(super) async fn existing(&self) -> Option<Node> {
+        self.current.lock().await.clone()
+    }
+
+    /// Whether a node, or pods of one, are left from before. Else there is nothing to follow until
+    /// the first pod needs a node.
+    pub(super) async fn is_needed(&self) -> bool {
+        let directory = &self.config.settings.data_dir;
+        if self.found.borrow().is_some() || !matches!(Node::connect(directory).await, Ok(None)) {
+            return true;
+        }
+        let pods = NodePaths::new(directory).map(|paths| paths.pods_dir());
+        let mut pods = pods.and_then(std::fs::read_dir).into_iter().flatten();
+        pods.next().is_some()
+    }
+
+    /// Waits until somebody needed the node.
+    pub(super) async fn until_needed(&self) {
+        // The sender is this value itself.
+        let _ = self.found.subscribe().wait_for(Option::is_some).await;
+    }
+
+    /// Tells the node the names; one that is not there yet hears of them when it starts.
+    pub(super) async fn announce(
+        &self,
+        names: &BTreeMap<String, Vec<Ipv4Addr>>,
+    ) -> Result<(), NodeError> {
+        let current = self.current.lock().await;
+        self.names.set(names);
+        match &*current {
+            Some(node) => node.set_names(self.names.all()).await,
+            None => Ok(()),
+        }
     }
 
     /// The node did not answer: the next one who asks starts or finds another.
@@ -52,6 +96,11 @@ impl Link {
         let mut found = self.found.subscribe();
         found.mark_changed();
         found
+    }
+
+    /// The names that pods can look up.
+    pub(super) fn names(&self) -> &Arc<Names> {
+        &self.names
     }
 
     /// What was last heard about pods.

@@ -39,6 +39,8 @@ struct Following {
     /// What was told before the list was complete.
     first: Option<Vec<node::Pod>>,
     is_away: bool,
+    /// Whether it was asked if there is anything to follow.
+    has_looked: bool,
 }
 
 impl Following {
@@ -48,6 +50,7 @@ impl Following {
             watch: None,
             first: Some(Vec::new()),
             is_away: false,
+            has_looked: false,
         }
     }
 
@@ -72,6 +75,13 @@ impl Following {
     }
 
     async fn step(&mut self) -> Result<Option<node::Report>, NodeError> {
+        if !std::mem::replace(&mut self.has_looked, true) && !self.link.is_needed().await {
+            // No node, no pods: known without starting one.
+            return Ok(Some(node::Report::All(Vec::new())));
+        }
+        if self.watch.is_none() && !self.link.is_needed().await {
+            self.link.until_needed().await;
+        }
         let watch = if let Some(watch) = &mut self.watch {
             watch
         } else {

@@ -2,6 +2,7 @@
 //! up with the same node: the directory's lock decides.
 
 use std::io;
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,6 +44,18 @@ pub(super) async fn connect_or_start(config: &Config) -> Result<Node, NodeError>
             Announcement::Occupied => sleep(RETRY_DELAY).await,
         }
     }
+}
+
+/// Joins the node of a directory that may not even exist.
+pub(super) async fn connect_only(data_dir: &Path) -> Result<Option<Node>, NodeError> {
+    if !data_dir.is_dir() {
+        return Ok(None);
+    }
+    let paths = NodePaths::new(data_dir).map_err(|error| NodeError::Start {
+        data_dir: data_dir.to_owned(),
+        message: error.to_string(),
+    })?;
+    connect(&paths).await
 }
 
 /// Joins a node that is there.

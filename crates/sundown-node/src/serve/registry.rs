@@ -87,7 +87,7 @@ impl Registry {
     /// Begins nothing new any more, if nothing runs.
     pub(super) fn begin_end(&self) -> Result<(), Refusal> {
         let mut table = self.lock();
-        match table.live_count() {
+        match table.busy_count() {
             0 => table.is_ending = true,
             pod_count => return Err(Refusal::HasPods { pod_count }),
         }

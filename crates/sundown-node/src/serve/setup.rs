@@ -72,7 +72,7 @@ pub(super) fn listen(paths: &NodePaths) -> io::Result<UnixListener> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    let socket = SocketPath::new(paths)?;
+    let socket = SocketPath::of_node(paths)?;
     // There is no moment in which others could connect.
     let before = rustix::process::umask(Mode::from_raw_mode(0o177));
     let listener = UnixListener::bind(socket.get());

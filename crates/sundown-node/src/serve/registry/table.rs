@@ -94,6 +94,16 @@ impl Table {
         self.pods.values().filter(is_live).count()
     }
 
+    /// Pods that would lose something if the node ended: all but those whose every run has ended.
+    pub(super) fn busy_count(&self) -> usize {
+        let is_busy = |entry: &&Entry| match entry.phase {
+            Phase::Creating | Phase::Removing => true,
+            Phase::Live(_) => !entry.ordered.is_empty() || !entry.state.has_ended(),
+            Phase::Lost => false,
+        };
+        self.pods.values().filter(is_busy).count()
+    }
+
     /// The hands of a pod whose processes live.
     pub(super) fn hands(&self, uid: &str) -> Result<Arc<Hands>, Refusal> {
         match self.pods.get(uid).map(|entry| &entry.phase) {

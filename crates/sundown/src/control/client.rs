@@ -1,0 +1,137 @@
+//! The caller's side of the control socket.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use serde::Serialize;
+use sundown_node::SocketPath;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::timeout;
+
+use super::{Answer, Hello, Request, SOCKET, Standing};
+
+/// A control plane that is up answers in milliseconds; one that is stopped by a signal never does.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// No answer is longer.
+const LINE_BYTES_MAX: u64 = 1 << 20;
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ControlError {
+    /// Nobody listens: no control plane is up.
+    #[error("no control plane is up")]
+    NotUp,
+    #[error("the control plane does not answer")]
+    Silent(#[source] io::Error),
+    #[error("the control plane refuses: {0}")]
+    Refused(String),
+}
+
+/// A control plane that knows that this client is there.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) hello: Hello,
+    reader: BufReader<UnixStream>,
+}
+
+impl Held {
+    /// Returns when the control plane has ended. Cancel-safe.
+    pub(crate) async fn gone(&mut self) {
+        let mut byte = [0];
+        // It says nothing more; whatever comes is its end.
+        while matches!(self.reader.read(&mut byte).await, Ok(count) if count > 0) {}
+    }
+}
+
+/// Joins the control plane of a data directory.
+pub(crate) async fn connect(directory: &Path) -> Result<Held, ControlError> {
+    let mut reader = ask(directory, &Request::Hello).await?;
+    match answer(&mut reader).await? {
+        Answer::Hello(hello) => Ok(Held { hello, reader }),
+        other => Err(unexpected(other)),
+    }
+}
+
+/// What is up.
+pub(crate) async fn status(directory: &Path) -> Result<Standing, ControlError> {
+    let mut reader = ask(directory, &Request::Status).await?;
+    match answer(&mut reader).await? {
+        Answer::Status(standing) => Ok(standing),
+        other => Err(unexpected(other)),
+    }
+}
+
+/// A port of the host's loopback that is open as long as what is returned.
+pub(crate) async fn forward(
+    directory: &Path,
+    request: &Request,
+) -> Result<(u16, impl Send + std::fmt::Debug + use<>), ControlError> {
+    let mut reader = ask(directory, request).await?;
+    match answer(&mut reader).await? {
+        Answer::Forwarded { port } => Ok((port, reader)),
+        other => Err(unexpected(other)),
+    }
+}
+
+/// Ends the control plane and tells each step; returns when its process has closed the connection.
+pub(crate) async fn down(
+    directory: &Path,
+    tell: &mut (dyn FnMut(&str) + Send),
+) -> Result<(), ControlError> {
+    let mut reader = ask(directory, &Request::Down).await?;
+    let mut is_ending = false;
+    loop {
+        // No bound: pods have their own grace, and every step is told.
+        match read(&mut reader).await {
+            Ok(Some(Answer::Step { text })) => tell(&text),
+            Ok(Some(Answer::Ending)) => is_ending = true,
+            Ok(Some(other)) => return Err(unexpected(other)),
+            Ok(None) if is_ending => return Ok(()),
+            Ok(None) => return Err(ControlError::Silent(io::ErrorKind::UnexpectedEof.into())),
+            Err(error) => return Err(ControlError::Silent(error)),
+        }
+    }
+}
+
+async fn ask(directory: &Path, request: &Request) -> Result<BufReader<UnixStream>, ControlError> {
+    let socket = SocketPath::new(directory, SOCKET).map_err(|_| ControlError::NotUp)?;
+    let stream = UnixStream::connect(socket.get()).await;
+    let mut stream = stream.map_err(|_| ControlError::NotUp)?;
+    send(&mut stream, request)
+        .await
+        .map_err(ControlError::Silent)?;
+    Ok(BufReader::new(stream))
+}
+
+pub(super) async fn send<T: Serialize>(to: &mut UnixStream, message: &T) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    to.write_all(&line).await
+}
+
+async fn answer(reader: &mut BufReader<UnixStream>) -> Result<Answer, ControlError> {
+    let read = timeout(ANSWER_TIME_MAX, read(reader)).await;
+    let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    let closed = || ControlError::Silent(io::ErrorKind::UnexpectedEof.into());
+    read.map_err(ControlError::Silent)?.ok_or_else(closed)
+}
+
+pub(super) async fn read<T: serde::de::DeserializeOwned>(
+    reader: &mut BufReader<UnixStream>,
+) -> io::Result<Option<T>> {
+    let mut line = Vec::new();
+    let mut bounded = reader.take(LINE_BYTES_MAX);
+    if bounded.read_until(b'\n', &mut line).await? == 0 {
+        return Ok(None);
+    }
+    Ok(Some(serde_json::from_slice(&line)?))
+}
+
+fn unexpected(answer: Answer) -> ControlError {
+    match answer {
+        Answer::Refused { message } => ControlError::Refused(message),
+        other => ControlError::Silent(io::Error::other(format!("unexpected answer {other:?}"))),
+    }
+}

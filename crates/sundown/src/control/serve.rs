@@ -1,0 +1,199 @@
+//! The control plane's side of the control socket. One connection is one question; those that stay
+//! open are counted.
+
+use std::io;
+use std::net::SocketAddrV4;
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use sundown_embedded::Local;
+use sundown_node::{Forward, SocketPath};
+use tokio::io::{AsyncReadExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::client::{read, send};
+use super::{Answer, Graces, Hello, NodeStanding, Request, SOCKET, Standing, stop_pods};
+
+/// Connections at once; further ones wait to be accepted.
+const CONNECTION_COUNT_MAX: usize = 256;
+
+/// What is served.
+#[derive(Debug)]
+pub(crate) struct Served {
+    pub(crate) hello: Hello,
+    pub(crate) while_used: bool,
+    pub(crate) local: Local,
+    /// How many connections are open.
+    pub(crate) clients: watch::Sender<usize>,
+    /// Set when somebody has asked for the end and everything else has ended.
+    pub(crate) is_ending: watch::Sender<bool>,
+}
+
+/// The socket, removed when dropped.
+#[derive(Debug)]
+pub(crate) struct Control {
+    listener: UnixListener,
+    path: std::path::PathBuf,
+}
+
+impl Control {
+    /// Opens the socket for this user only.
+    ///
+    /// Assumes: this process holds the lock of the data directory, so that a socket that is there was
+    /// left by one that was killed.
+    pub(crate) fn open(directory: &Path) -> io::Result<Self> {
+        let path = directory.join(SOCKET);
+        match std::fs::symlink_metadata(&path) {
+            Ok(found) if found.file_type().is_socket() => std::fs::remove_file(&path)?,
+            Ok(_) => return Err(io::ErrorKind::AlreadyExists.into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let socket = SocketPath::new(directory, SOCKET)?;
+        // There is no moment in which others could connect: the mask is the process's, and nobody
+        // else makes files while this line runs that would mind a stricter one.
+        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
+        let listener = UnixListener::bind(socket.get());
+        rustix::process::umask(before);
+        Ok(Self {
+            listener: listener?,
+            path,
+        })
+    }
+
+    /// Answers for ever.
+    pub(crate) async fn serve(&self, served: Arc<Served>) {
+        let mut connections = JoinSet::new();
+        loop {
+            served.clients.send_if_modified(|count| {
+                let is_other = *count != connections.len();
+                *count = connections.len();
+                is_other
+            });
+            if connections.len() >= CONNECTION_COUNT_MAX {
+                connections.join_next().await;
+                continue;
+            }
+            tokio::select! {
+                Some(_) = connections.join_next() => {}
+                accepted = self.listener.accept() => {
+                    if let Ok((stream, _)) = accepted {
+                        let served = Arc::clone(&served);
+                        connections.spawn(async move {
+                            if let Err(error) = answer(&served, stream).await {
+                                tracing::debug!(%error, "control connection");
+                            }
+                        });
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // Already gone: fine.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+async fn answer(served: &Served, stream: UnixStream) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let Some(request) = read::<Request>(&mut reader).await? else {
+        return Ok(());
+    };
+    let mut stream = reader.into_inner();
+    match request {
+        Request::Hello => {
+            send(&mut stream, &Answer::Hello(served.hello.clone())).await?;
+            until_closed(&mut stream).await
+        }
+        Request::Status => send(&mut stream, &Answer::Status(standing(served).await)).await,
+        Request::Forward {
+            namespace,
+            service,
+            port,
+        } => match open(&served.local, &namespace, &service, port).await {
+            Ok(forward) => {
+                let port = forward.local_address().port();
+                send(&mut stream, &Answer::Forwarded { port }).await?;
+                until_closed(&mut stream).await
+            }
+            Err(message) => send(&mut stream, &Answer::Refused { message }).await,
+        },
+        Request::Down => go_down(served, &mut stream).await,
+    }
+}
+
+async fn until_closed(stream: &mut UnixStream) -> io::Result<()> {
+    let mut byte = [0];
+    while stream.read(&mut byte).await? > 0 {}
+    Ok(())
+}
+
+async fn standing(served: &Served) -> Standing {
+    let node = served.local.node().await.map(|node| NodeStanding {
+        rootless: node.isolation().rootless,
+        reason: node.isolation().reason.clone(),
+    });
+    Standing {
+        while_used: served.while_used,
+        runs_pods: served.local.runs_pods(),
+        clients: served.clients.borrow().saturating_sub(1),
+        node,
+    }
+}
+
+async fn open(local: &Local, namespace: &str, service: &str, port: u16) -> Result<Forward, String> {
+    let name = format!("{service}.{namespace}.svc.cluster.local");
+    let missing = || format!("no ready pod stands behind service {namespace}/{service}");
+    let address = local.address_of(&name).ok_or_else(missing)?;
+    let node = local.node().await.ok_or_else(missing)?;
+    let forward = node.forward(0, SocketAddrV4::new(address, port)).await;
+    forward.map_err(|error| error.to_string())
+}
+
+/// Pods first: a controller that still worked would make new ones, so all are held before.
+async fn go_down(served: &Served, stream: &mut UnixStream) -> io::Result<()> {
+    if let Err(error) = served.local.hold_controllers().await {
+        tracing::warn!(%error, "the controllers do not come to rest");
+    }
+    let graces = Graces::read(&served.local.client()).await;
+    if let Some(node) = served.local.node().await {
+        let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
+        let mut tell = move |text: &str| drop(tell.send(text.to_owned()));
+        let stopping = stop_pods(&node, &graces, &mut tell);
+        tokio::pin!(stopping);
+        let stopped = loop {
+            tokio::select! {
+                biased;
+                Some(text) = told.recv() => step(stream, text).await,
+                stopped = &mut stopping => break stopped,
+            }
+        };
+        while let Ok(text) = told.try_recv() {
+            step(stream, text).await;
+        }
+        if let Err(error) = stopped {
+            let message = format!("not all pods could be ended: {error}");
+            return send(stream, &Answer::Refused { message }).await;
+        }
+    }
+    for text in graces.delete_unfinished(&served.local.client()).await {
+        step(stream, text).await;
+    }
+    let said = send(stream, &Answer::Ending).await;
+    served.is_ending.send_replace(true);
+    said?;
+    // The end of the process closes it: that is how the other side knows.
+    until_closed(stream).await
+}
+
+/// Whoever asked may have gone; the way down goes on.
+async fn step(stream: &mut UnixStream, text: String) {
+    let _ = send(stream, &Answer::Step { text }).await;
+}

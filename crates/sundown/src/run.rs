@@ -1,0 +1,190 @@
+//! `sundown run`: a client of the control plane that applies a file, follows its job and cleans up.
+//! What is shown and done next is decided by the modules below; here it is only carried out.
+
+mod apply;
+mod cleanup;
+mod interrupt;
+mod logs;
+mod manifest;
+mod outcome;
+mod plane;
+mod progress;
+mod screen;
+mod session;
+mod signals;
+mod snapshot;
+mod step;
+mod target;
+mod trouble;
+mod watch;
+
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::arguments::{Output, Run};
+use crate::complaint::Complaint;
+use crate::data;
+use crate::objects::Known;
+
+use apply::{Applied, How, Role};
+use manifest::Manifest;
+use plane::{Plane, Start};
+use screen::{Event, Screen};
+use session::Session;
+use signals::Signals;
+use snapshot::{Seen, Snapshot};
+use target::Target;
+
+/// The exit code of a run that was stopped, as a shell tells it of SIGINT.
+const STOPPED: u8 = 130;
+
+/// Runs a file to its end.
+pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
+    let manifest = read(&arguments.file)?;
+    let mut screen = Screen::new(output);
+    let mut signals = Signals::listen()?;
+    let directory = data::directory(arguments.place.data_dir.as_deref());
+    let directory = std::path::absolute(directory)?;
+    let start = Start {
+        directory,
+        image_rules: arguments.image_rules.clone(),
+    };
+    let plane = tokio::select! {
+        plane = Plane::join(start) => plane?,
+        // Nothing was applied yet, so there is nothing to clean up.
+        _ = signals.next() => return Ok(ExitCode::from(STOPPED)),
+    };
+    let hello = plane.hello();
+    screen.tell(&Event::ControlPlane {
+        state: if plane.was_started {
+            "started"
+        } else {
+            "joined"
+        },
+        pid: hello.pid,
+        url: &hello.url,
+    })?;
+    let applied = apply_all(&plane, &manifest, arguments, &mut screen).await?;
+    let Some(target) = target(&manifest, &applied)? else {
+        return finish_without_job(&plane, arguments, applied, &mut screen).await;
+    };
+    let session = Session::new(plane, target, applied, arguments.rm, screen, signals);
+    session.run().await
+}
+
+fn read(file: &Path) -> Result<Manifest, Complaint> {
+    let place = file.display().to_string();
+    let content = if file == Path::new("-") {
+        let mut content = String::new();
+        std::io::stdin()
+            .read_to_string(&mut content)
+            .map(|_| content)
+    } else {
+        std::fs::read_to_string(file)
+    };
+    let content = content.map_err(|error| {
+        Complaint::usage("the manifest cannot be read")
+            .at(place.clone())
+            .because(&error)
+    })?;
+    manifest::read(&content).map_err(|error| {
+        let complaint = Complaint::usage(error.to_string()).at(place);
+        match error {
+            manifest::ManifestError::ManyJobs(_) => {
+                complaint.help("put each job into a file of its own")
+            }
+            _ => complaint,
+        }
+    })
+}
+
+async fn apply_all(
+    plane: &Plane,
+    manifest: &Manifest,
+    arguments: &Run,
+    screen: &mut Screen,
+) -> Result<Vec<Applied>, Complaint> {
+    let client = plane.client();
+    let namespace = arguments.namespace.as_deref().unwrap_or("default");
+    let place = arguments.file.display().to_string();
+    // A job that would be refused is refused before anything else is there.
+    if let Some(job) = manifest.job {
+        apply::check(&client, &manifest.objects[job], namespace).await?;
+    }
+    let mut all = Vec::new();
+    for (index, object) in manifest.objects.iter().enumerate() {
+        let role = if manifest.job == Some(index) {
+            Role::Job
+        } else {
+            Role::Beside
+        };
+        let applied = apply::apply(&client, object, role, namespace).await;
+        let applied = applied.map_err(|complaint| {
+            let before: Vec<&str> = all.iter().map(|it: &Applied| &*it.object).collect();
+            let complaint = complaint.help(format!("in {place}, document {}", index + 1));
+            match before.is_empty() {
+                true => complaint,
+                false => complaint.help(format!(
+                    "applied before it, and kept: {}",
+                    before.join(", ")
+                )),
+            }
+        })?;
+        screen.tell(&Event::Applied(&applied))?;
+        all.push(applied);
+    }
+    Ok(all)
+}
+
+/// What is followed: the job, else a cluster or a pod until it is ready.
+fn target(manifest: &Manifest, applied: &[Applied]) -> Result<Option<Target>, Complaint> {
+    let by_kind = |kind| {
+        applied
+            .iter()
+            .position(|it| Known::of(&it.value) == Some(kind))
+    };
+    let index = manifest.job;
+    let index = index
+        .or_else(|| by_kind(Known::RayCluster))
+        .or_else(|| by_kind(Known::Pod));
+    let Some(index) = index else {
+        return Ok(None);
+    };
+    let found = &applied[index];
+    let Some(target) = Target::of(&found.value) else {
+        return Ok(None);
+    };
+    if found.how == How::Unchanged && manifest.job.is_some() {
+        let mut snapshot = Snapshot::default();
+        snapshot.take(Seen::Put(target.kind, found.value.clone()));
+        if let Some(outcome) = outcome::of(&target.parts(&snapshot)) {
+            return Err(has_run(&target, outcome.outcome));
+        }
+    }
+    Ok(Some(target))
+}
+
+fn has_run(target: &Target, how: &str) -> Complaint {
+    let (name, namespace) = (target.word(), &target.namespace);
+    Complaint::new(format!("{name} has run already: {how}"))
+        .help(format!("to run it again delete it first: kubectl delete {name} -n {namespace}"))
+        .help("with --rm a run deletes what it applied; with metadata.generateName each run has a name of its own")
+}
+
+async fn finish_without_job(
+    plane: &Plane,
+    arguments: &Run,
+    applied: Vec<Applied>,
+    screen: &mut Screen,
+) -> Result<ExitCode, Complaint> {
+    if arguments.rm {
+        let names = session::delete_all(&plane.client(), &applied).await?;
+        let count = names.len();
+        screen.tell(&Event::Removed {
+            objects: &names,
+            count,
+        })?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,271 @@
+//! Brings the objects of a file to the server: created, or found as they should be. A job that is there
+//! with the same content is joined; one with other content is nobody's to overwrite.
+
+use http::Method;
+use kube::Client;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::manifest;
+use crate::complaint::Complaint;
+use crate::objects::{self, text};
+
+/// An object that is there now.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Applied {
+    /// As kubectl names it, such as `configmap/code`.
+    pub(super) object: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) namespace: Option<String>,
+    pub(super) how: How,
+    /// Where it is on the server.
+    #[serde(skip)]
+    pub(super) path: String,
+    #[serde(skip)]
+    pub(super) value: Value,
+}
+
+/// How it came to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum How {
+    Created,
+    /// It was there with other content, and has this one now.
+    Configured,
+    /// It was there with this content.
+    Unchanged,
+}
+
+/// Where objects of a kind are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    /// Without a namespace: of the whole server.
+    collection: String,
+    namespace: Option<String>,
+}
+
+/// What an object is applied as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The job that is followed.
+    Job,
+    /// Something that it needs.
+    Beside,
+}
+
+/// Applies one object.
+pub(super) async fn apply(
+    client: &Client,
+    object: &Value,
+    role: Role,
+    namespace: &str,
+) -> Result<Applied, Complaint> {
+    let place = place(client, object, namespace).await?;
+    let mut object = object.clone();
+    if let Some(namespace) = &place.namespace {
+        object["metadata"]["namespace"] = Value::from(namespace.clone());
+    }
+    let created = create(client, &place, &object, "").await;
+    match created {
+        Ok(value) => Ok(applied(&place, value, How::Created)),
+        Err(error) if objects::code(&error) == Some(409) => {
+            meet(client, &place, &object, role).await
+        }
+        Err(error) => Err(refused(&object, &error)),
+    }
+}
+
+/// Asks the server whether it would take an object, before anything else is created.
+pub(super) async fn check(
+    client: &Client,
+    object: &Value,
+    namespace: &str,
+) -> Result<(), Complaint> {
+    let place = place(client, object, namespace).await?;
+    match create(client, &place, object, "&dryRun=All").await {
+        // The namespace may be one of the objects of the file.
+        Err(error) if !matches!(objects::code(&error), Some(404 | 409)) => {
+            Err(refused(object, &error))
+        }
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+async fn create(
+    client: &Client,
+    place: &Place,
+    object: &Value,
+    more: &str,
+) -> Result<Value, kube::Error> {
+    let path = format!("{}?fieldValidation=Strict{more}", place.collection);
+    objects::send(client, Method::POST, &path, object).await
+}
+
+/// The object is there already.
+async fn meet(
+    client: &Client,
+    place: &Place,
+    wanted: &Value,
+    role: Role,
+) -> Result<Applied, Complaint> {
+    let path = format!("{}/{}", place.collection, text(wanted, "/metadata/name"));
+    let failed = |error: &kube::Error| refused(wanted, error);
+    let found = objects::send(client, Method::GET, &path, &Value::Null).await;
+    let found = found.map_err(|error| failed(&error))?;
+    let difference = difference(&found, wanted);
+    if !found["metadata"]["deletionTimestamp"].is_null() {
+        let error = format!("{} is being deleted", manifest::name(wanted));
+        return Err(Complaint::new(error).help("try again when it is gone"));
+    }
+    match (difference, role) {
+        (None, _) => Ok(applied(place, found, How::Unchanged)),
+        (Some(field), Role::Job) => Err(other_content(wanted, place, &field)),
+        (Some(_), Role::Beside) => {
+            let path = format!("{path}?fieldValidation=Strict");
+            let patched = objects::send(client, Method::PATCH, &path, wanted).await;
+            let patched = patched.map_err(|error| failed(&error))?;
+            Ok(applied(place, patched, How::Configured))
+        }
+    }
+}
+
+fn other_content(wanted: &Value, place: &Place, field: &str) -> Complaint {
+    let name = manifest::name(wanted);
+    let namespace = place.namespace.as_deref().unwrap_or_default();
+    Complaint::new(format!("{name} is there already, with other content"))
+        .at(field.to_owned())
+        .help(format!(
+            "delete it first: kubectl delete {name} -n {namespace}"
+        ))
+        .help("or give yours another name; with metadata.generateName each run has its own")
+}
+
+fn applied(place: &Place, value: Value, how: How) -> Applied {
+    let path = format!("{}/{}", place.collection, text(&value, "/metadata/name"));
+    Applied {
+        object: manifest::name(&value),
+        namespace: place.namespace.clone(),
+        how,
+        path,
+        value,
+    }
+}
+
+/// Where objects of this kind are, as the server tells.
+async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, Complaint> {
+    let version = text(object, "/apiVersion");
+    let root = if version.contains('/') {
+        format!("/apis/{version}")
+    } else {
+        format!("/api/{version}")
+    };
+    let unknown = || {
+        let kind = text(object, "/kind");
+        Complaint::new(format!("the server has no kind {kind} in {version}"))
+            .at(manifest::name(object))
+            .help("see what it has: kubectl api-resources")
+    };
+    let served = objects::send(client, Method::GET, &root, &Value::Null).await;
+    let served = served.map_err(|error| match objects::code(&error) {
+        Some(404) => unknown(),
+        _ => Complaint::new("the server does not tell what it has").because(&error),
+    })?;
+    let all = objects::list_in(&served, "/resources").iter();
+    let mut all = all.filter(|it| it["kind"] == object["kind"] && !text(it, "/name").contains('/'));
+    let found = all.next().ok_or_else(unknown)?;
+    let plural = text(found, "/name");
+    if found["namespaced"] != true {
+        return Ok(Place {
+            collection: format!("{root}/{plural}"),
+            namespace: None,
+        });
+    }
+    let own = text(object, "/metadata/namespace");
+    let namespace = if own.is_empty() { default } else { own };
+    Ok(Place {
+        collection: format!("{root}/namespaces/{namespace}/{plural}"),
+        namespace: Some(namespace.to_owned()),
+    })
+}
+
+/// The server said no: with the fields, if it names them.
+fn refused(object: &Value, error: &kube::Error) -> Complaint {
+    let name = manifest::name(object);
+    let kube::Error::Api(status) = error else {
+        return Complaint::new(format!("{name} could not be applied")).because(error);
+    };
+    let complaint =
+        Complaint::new(format!("the server refuses {name}")).because_of(&status.message);
+    let causes = status.details.iter().flat_map(|details| &details.causes);
+    let fields: Vec<&str> = causes
+        .map(|cause| &*cause.field)
+        .filter(|it| !it.is_empty())
+        .collect();
+    match fields.first() {
+        Some(field) => complaint.at((*field).to_owned()),
+        None => complaint,
+    }
+}
+
+/// Where an object differs from what is wanted; what the server added is no difference.
+fn difference(found: &Value, wanted: &Value) -> Option<String> {
+    let parts = wanted.as_object()?.iter();
+    let mut parts = parts.filter(|(name, _)| !["metadata", "status"].contains(&&***name));
+    let own = |name: &str| {
+        let pointer = format!("/metadata/{name}");
+        let wanted = wanted.pointer(&pointer)?;
+        let found = found.pointer(&pointer).unwrap_or(&Value::Null);
+        differs(found, wanted, &format!("metadata.{name}"))
+    };
+    parts
+        .find_map(|(name, value)| differs(&found[name], value, name))
+        .or_else(|| own("labels"))
+        .or_else(|| own("annotations"))
+}
+
+fn differs(found: &Value, wanted: &Value, path: &str) -> Option<String> {
+    match (found, wanted) {
+        // What is written as nothing is not there.
+        (Value::Null, Value::Null) => None,
+        (Value::Null, Value::Object(wanted)) if wanted.is_empty() => None,
+        (Value::Null, Value::Array(wanted)) if wanted.is_empty() => None,
+        (Value::Object(found), Value::Object(wanted)) => wanted.iter().find_map(|(name, value)| {
+            let path = format!("{path}.{name}");
+            differs(found.get(name).unwrap_or(&Value::Null), value, &path)
+        }),
+        (Value::Array(found), Value::Array(wanted)) if found.len() == wanted.len() => {
+            let pairs = found.iter().zip(wanted).enumerate();
+            let mut pairs =
+                pairs.map(|(at, (found, wanted))| differs(found, wanted, &format!("{path}[{at}]")));
+            pairs.find_map(|it| it)
+        }
+        (found, wanted) => (found != wanted).then(|| path.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_the_server_added_is_no_difference_and_what_the_file_says_is() {
+        let wanted = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "a"},
+            "spec": {"template": {"spec": {"containers": [{"name": "c", "image": "busybox"}]}}}});
+        let mut found = wanted.clone();
+        found["metadata"]["uid"] = json!("u");
+        found["spec"]["completions"] = json!(1);
+        found["spec"]["template"]["spec"]["containers"][0]["imagePullPolicy"] = json!("Always");
+        assert_eq!(difference(&found, &wanted), None);
+        found["spec"]["template"]["spec"]["containers"][0]["image"] = json!("alpine");
+        let expect = "spec.template.spec.containers[0].image";
+        assert_eq!(difference(&found, &wanted).as_deref(), Some(expect));
+        let labelled = json!({"metadata": {"labels": {"a": "b"}}});
+        assert_eq!(
+            difference(&found, &labelled).as_deref(),
+            Some("metadata.labels")
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! What goes after a job by the policy of its manifest, and what stays. The controllers do it; here it
+//! is only told, and how long it is worth waiting for. Pure.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::snapshot::uid;
+use super::target::Parts;
+use crate::objects::{Known, list_in, text};
+
+/// The state of the clean-up after a job that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Cleanup {
+    /// Something goes right now: worth waiting for.
+    Goes(String),
+    /// Nothing more happens by itself now.
+    Settled {
+        /// What is still there, as kubectl names it.
+        kept: Vec<String>,
+        /// What goes at a later time, in words.
+        later: Option<String>,
+    },
+}
+
+/// What the policy says about an outcome: what goes, and so many seconds after the end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Due {
+    what: What,
+    after: u64,
+}
+
+/// What can go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum What {
+    Cluster,
+    Workers,
+    Job,
+}
+
+/// How the clean-up stands.
+pub(super) fn of(parts: &Parts<'_>) -> Cleanup {
+    let due = parts.job.and_then(|job| match parts.target.kind {
+        Known::RayJob => of_ray_job(job),
+        Known::Job => of_job(job),
+        Known::RayCluster | Known::Pod | Known::Service => None,
+    });
+    if let Some(due) = &due
+        && due.after == 0
+        && is_there(parts, due.what)
+    {
+        return Cleanup::Goes(going(parts, due.what));
+    }
+    // The objects may go before what they own has ended.
+    let roots = BTreeSet::from([parts.target.uid.clone()]);
+    let left = parts.snapshot.descendants(&roots);
+    let ending = left
+        .iter()
+        .filter(|(_, it)| !it["metadata"]["deletionTimestamp"].is_null());
+    let ending = ending.count();
+    if ending > 0 {
+        return Cleanup::Goes(format!("{ending} objects are going"));
+    }
+    let later = due.filter(|due| due.after > 0 && is_there(parts, due.what));
+    Cleanup::Settled {
+        kept: kept(&left),
+        later: later.map(|due| format!("{} in {} s", going(parts, due.what), due.after)),
+    }
+}
+
+/// What is there, pods and services only counted.
+pub(super) fn kept(left: &[(Known, &Value)]) -> Vec<String> {
+    let mut counts: BTreeMap<Known, usize> = BTreeMap::new();
+    let mut names = Vec::new();
+    for (kind, object) in left {
+        match kind {
+            Known::RayJob | Known::RayCluster | Known::Job => {
+                names.push(format!(
+                    "{}/{}",
+                    kind.word(),
+                    text(object, "/metadata/name")
+                ));
+            }
+            Known::Pod | Known::Service => *counts.entry(*kind).or_default() += 1,
+        }
+    }
+    for (kind, count) in counts {
+        let plural = if count == 1 { "" } else { "s" };
+        names.push(format!("{count} {}{plural}", kind.word()));
+    }
+    names
+}
+
+fn is_there(parts: &Parts<'_>, what: What) -> bool {
+    match what {
+        What::Cluster => parts.cluster.is_some() && owns_cluster(parts),
+        What::Workers => owns_cluster(parts) && !parts.nodes("worker").is_empty(),
+        What::Job => parts.job.is_some(),
+    }
+}
+
+/// A cluster that the job only points at is never touched.
+fn owns_cluster(parts: &Parts<'_>) -> bool {
+    let owners = parts
+        .cluster
+        .map(|it| list_in(it, "/metadata/ownerReferences"));
+    let mut owners = owners.into_iter().flatten();
+    parts
+        .job
+        .is_some_and(|job| owners.any(|it| it["uid"] == uid(job)))
+}
+
+fn going(parts: &Parts<'_>, what: What) -> String {
+    let cluster = parts.cluster.map_or("", |it| text(it, "/metadata/name"));
+    match what {
+        What::Cluster => format!("raycluster/{cluster} goes"),
+        What::Workers => format!("the workers of raycluster/{cluster} go"),
+        What::Job => format!("{} goes with all it owns", parts.target.word()),
+    }
+}
+
+fn of_job(job: &Value) -> Option<Due> {
+    let after = job["spec"]["ttlSecondsAfterFinished"].as_u64()?;
+    Some(Due {
+        what: What::Job,
+        after,
+    })
+}
+
+/// The soonest that the policy says about the outcome of the job.
+fn of_ray_job(job: &Value) -> Option<Due> {
+    let spec = &job["spec"];
+    let ttl = spec["ttlSecondsAfterFinished"].as_u64().unwrap_or(0);
+    let strategy = &spec["deletionStrategy"];
+    if strategy.is_null() {
+        let is_shut_down = spec["shutdownAfterJobFinishes"] == true;
+        return is_shut_down.then_some(Due {
+            what: What::Cluster,
+            after: ttl,
+        });
+    }
+    let rules = list_in(strategy, "/deletionRules").iter();
+    let rules = rules.filter(|rule| is_met(&rule["condition"], job));
+    let due = |rule: &Value| {
+        Some(Due {
+            what: what(text(rule, "/policy"))?,
+            after: rule["condition"]["ttlSeconds"].as_u64().unwrap_or(0),
+        })
+    };
+    let by_rules = rules.filter_map(due).min_by_key(|due| due.after);
+    let side = if text(job, "/status/jobStatus") == "SUCCEEDED" {
+        "/onSuccess/policy"
+    } else {
+        "/onFailure/policy"
+    };
+    by_rules.or_else(|| {
+        Some(Due {
+            what: what(text(strategy, side))?,
+            after: ttl,
+        })
+    })
+}
+
+fn is_met(condition: &Value, job: &Value) -> bool {
+    let status = text(job, "/status/jobStatus");
+    let deployment = text(job, "/status/jobDeploymentStatus");
+    let wanted = |name: &str| text(condition, name).to_owned();
+    let (by_status, by_deployment) = (wanted("/jobStatus"), wanted("/jobDeploymentStatus"));
+    (!by_status.is_empty() && by_status == status)
+        || (!by_deployment.is_empty() && by_deployment == deployment)
+}
+
+fn what(policy: &str) -> Option<What> {
+    match policy {
+        "DeleteCluster" => Some(What::Cluster),
+        "DeleteWorkers" => Some(What::Workers),
+        "DeleteSelf" => Some(What::Job),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::snapshot::{Seen, Snapshot};
+    use super::super::target::Target;
+    use super::*;
+
+    fn check(spec: Value, with_cluster: bool, expect: &str) {
+        let status = json!({"rayClusterName": "c", "jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"});
+        let job = json!({"metadata": {"uid": "u", "name": "n"}, "spec": spec, "status": status});
+        let cluster =
+            json!({"metadata": {"uid": "c", "name": "c", "ownerReferences": [{"uid": "u"}]}});
+        let mut snapshot = Snapshot::default();
+        snapshot.take(Seen::Put(Known::RayJob, job));
+        if with_cluster {
+            snapshot.take(Seen::Put(Known::RayCluster, cluster));
+        }
+        let target = Target {
+            kind: Known::RayJob,
+            namespace: "default".into(),
+            name: "n".into(),
+            uid: "u".into(),
+        };
+        let found = match of(&target.parts(&snapshot)) {
+            Cleanup::Goes(text) => text,
+            Cleanup::Settled { kept, later } => {
+                format!(
+                    "kept {} later {}",
+                    kept.join(","),
+                    later.unwrap_or_default()
+                )
+            }
+        };
+        assert_eq!(found, expect, "{spec}");
+    }
+
+    #[test]
+    fn what_goes_now_is_waited_for_and_what_stays_is_named() {
+        let shut = json!({"shutdownAfterJobFinishes": true});
+        check(json!({}), true, "kept rayjob/n,raycluster/c later ");
+        check(shut.clone(), true, "raycluster/c goes");
+        check(shut, false, "kept rayjob/n later ");
+        let later = json!({"shutdownAfterJobFinishes": true, "ttlSecondsAfterFinished": 60});
+        check(
+            later,
+            true,
+            "kept rayjob/n,raycluster/c later raycluster/c goes in 60 s",
+        );
+        let rules = json!([
+            {"policy": "DeleteSelf", "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": 60}},
+            {"policy": "DeleteCluster", "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": 0}},
+            {"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED", "ttlSeconds": 0}},
+        ]);
+        let strategy = json!({"deletionStrategy": {"deletionRules": rules}});
+        check(strategy, true, "raycluster/c goes");
+        let none = json!({"deletionStrategy": {"onSuccess": {"policy": "DeleteNone"}}});
+        check(none, true, "kept rayjob/n,raycluster/c later ");
+    }
+}

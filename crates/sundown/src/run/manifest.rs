@@ -1,0 +1,132 @@
+//! What a file holds: its documents, and which of them is the job that is followed.
+
+use serde_json::Value;
+
+use crate::objects::{Known, text};
+
+/// What is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum ManifestError {
+    #[error("this is neither YAML nor JSON: {0}")]
+    Unreadable(String),
+    #[error("there is no object in it")]
+    Empty,
+    #[error("document {number} has no {field}")]
+    Incomplete { number: usize, field: &'static str },
+    #[error("it holds {} jobs, and one is followed: {}", .0.len(), .0.join(", "))]
+    ManyJobs(Vec<String>),
+}
+
+/// The objects of a file.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Manifest {
+    pub(super) objects: Vec<Value>,
+    /// Which of them is the job.
+    pub(super) job: Option<usize>,
+}
+
+/// Reads a file: YAML with one or more documents, or JSON; a List stands for its items.
+pub(super) fn read(content: &str) -> Result<Manifest, ManifestError> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(content)
+        .map_err(|error| ManifestError::Unreadable(error.to_string()))?;
+    let objects: Vec<Value> = documents.into_iter().flat_map(items).collect();
+    if objects.is_empty() {
+        return Err(ManifestError::Empty);
+    }
+    for (index, object) in objects.iter().enumerate() {
+        let number = index + 1;
+        let has_name = ["/metadata/name", "/metadata/generateName"]
+            .iter()
+            .any(|pointer| !text(object, pointer).is_empty());
+        let field = match () {
+            () if text(object, "/apiVersion").is_empty() => "apiVersion",
+            () if text(object, "/kind").is_empty() => "kind",
+            () if !has_name => "metadata.name",
+            () => continue,
+        };
+        return Err(ManifestError::Incomplete { number, field });
+    }
+    let is_job = |object: &&Value| matches!(Known::of(object), Some(Known::Job | Known::RayJob));
+    let jobs: Vec<&Value> = objects.iter().filter(is_job).collect();
+    if jobs.len() > 1 {
+        let names = jobs.into_iter().map(name).collect();
+        return Err(ManifestError::ManyJobs(names));
+    }
+    let job = objects.iter().position(|object| is_job(&object));
+    Ok(Manifest { objects, job })
+}
+
+/// An object as kubectl names it; a name that is made by the server ends in `*`.
+pub(super) fn name(object: &Value) -> String {
+    let kind = text(object, "/kind").to_ascii_lowercase();
+    match text(object, "/metadata/name") {
+        "" => format!("{kind}/{}*", text(object, "/metadata/generateName")),
+        name => format!("{kind}/{name}"),
+    }
+}
+
+fn items(document: Value) -> Vec<Value> {
+    match document {
+        Value::Null => Vec::new(),
+        Value::Object(mut list) if list.get("kind").is_some_and(|it| it == "List") => {
+            match list.remove("items") {
+                Some(Value::Array(items)) => items,
+                _ => Vec::new(),
+            }
+        }
+        other => vec![other],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: code}\n";
+    const RAY: &str = "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: train}\n";
+    const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: report-}\n";
+
+    #[test]
+    fn the_job_among_the_documents_is_the_one_that_is_followed() {
+        let cases = [
+            (MAP.to_owned(), 1, None),
+            (format!("---\n{MAP}---\n{RAY}---\n"), 2, Some(1)),
+            (JOB.to_owned(), 1, Some(0)),
+            (
+                r#"{"apiVersion":"v1","kind":"List","items":[{"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"a"}}]}"#.to_owned(),
+                1,
+                Some(0),
+            ),
+        ];
+        for (content, count, job) in cases {
+            let manifest = read(&content).unwrap();
+            assert_eq!(manifest.objects.len(), count, "{content}");
+            assert_eq!(manifest.job, job, "{content}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let two = format!("{RAY}---\n{JOB}");
+        let cases = [
+            ("", "no object"),
+            (
+                "kind: Job\nmetadata: {name: a}\n",
+                "document 1 has no apiVersion",
+            ),
+            (
+                "apiVersion: v1\nkind: Pod\n",
+                "document 1 has no metadata.name",
+            ),
+            ("a: [", "neither YAML"),
+            (
+                &two,
+                "2 jobs, and one is followed: rayjob/train, job/report-*",
+            ),
+        ];
+        for (content, expect) in cases {
+            let error = read(content).unwrap_err().to_string();
+            assert!(error.contains(expect), "{error}");
+        }
+    }
+}

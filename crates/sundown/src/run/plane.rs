@@ -1,0 +1,178 @@
+//! The control plane of a run: joined if one is up, else started, away from this terminal, and started
+//! again should it be lost.
+
+use std::fs::{self, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use kube::Client;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+use crate::complaint::Complaint;
+use crate::control::{self, ControlError, Held, Hello};
+
+/// A start takes milliseconds; reading a large data directory on a busy machine may take longer.
+const START_TIME_MAX: Duration = Duration::from_mins(2);
+/// Between two looks: doubled each time.
+const PAUSE_FIRST: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// How much of what a control plane said is told when it did not start.
+const LINES_TOLD_MAX: usize = 12;
+
+/// Where and how a control plane is started.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    pub(super) directory: PathBuf,
+    pub(super) image_rules: Option<PathBuf>,
+}
+
+/// A control plane that is up.
+pub(super) struct Plane {
+    start: Start,
+    held: Held,
+    client: watch::Sender<Client>,
+    /// Whether this process started it, and when.
+    pub(super) was_started: bool,
+}
+
+impl Plane {
+    /// Joins or starts one.
+    pub(super) async fn join(start: Start) -> Result<Self, Complaint> {
+        let (held, was_started) = join_or_start(&start).await?;
+        let client = watch::Sender::new(client(&held.hello).await?);
+        Ok(Self {
+            start,
+            held,
+            client,
+            was_started,
+        })
+    }
+
+    /// Joins or starts one after the last was lost. Its address may be another.
+    pub(super) async fn join_again(&mut self) -> Result<(), Complaint> {
+        let (held, _) = join_or_start(&self.start).await?;
+        self.client.send_replace(client(&held.hello).await?);
+        self.held = held;
+        Ok(())
+    }
+
+    pub(super) fn hello(&self) -> &Hello {
+        &self.held.hello
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.start.directory
+    }
+
+    /// The client as it is now.
+    pub(super) fn client(&self) -> Client {
+        self.client.borrow().clone()
+    }
+
+    /// The client, whatever it becomes.
+    pub(super) fn clients(&self) -> watch::Receiver<Client> {
+        self.client.subscribe()
+    }
+
+    /// Returns when the control plane has ended. Cancel-safe.
+    pub(super) async fn gone(&mut self) {
+        self.held.gone().await;
+    }
+}
+
+async fn client(hello: &Hello) -> Result<Client, Complaint> {
+    let connection = sundown_driver::connect(Some(&hello.kubeconfig)).await;
+    let connection = connection.map_err(|error| Complaint::of(&error))?;
+    Ok(connection.client)
+}
+
+async fn join_or_start(start: &Start) -> Result<(Held, bool), Complaint> {
+    let mut child: Option<Child> = None;
+    let begun_at = Instant::now();
+    let mut pause = PAUSE_FIRST;
+    loop {
+        match control::connect(&start.directory).await {
+            Ok(held) => return Ok((held, child.is_some())),
+            Err(ControlError::NotUp) => {}
+            Err(error) => {
+                return Err(Complaint::of(&error).at(start.directory.display().to_string()));
+            }
+        }
+        let has_ended = match &mut child {
+            None => true,
+            Some(child) => match child.try_wait() {
+                Ok(None) => false,
+                Ok(Some(status)) if status.success() => true,
+                // Another one was faster, and will answer.
+                Ok(Some(_)) if is_in_use(&start.directory) => false,
+                Ok(Some(_)) | Err(_) => return Err(not_started(start, begun_at)),
+            },
+        };
+        if has_ended {
+            child = Some(launch(start).map_err(|error| {
+                Complaint::new("no control plane could be started")
+                    .at(start.directory.display().to_string())
+                    .because(&error)
+            })?);
+        }
+        if begun_at.elapsed() > START_TIME_MAX {
+            return Err(not_started(start, begun_at));
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+fn is_in_use(directory: &Path) -> bool {
+    let taken = sundown_disk::Hold::take(directory);
+    matches!(taken, Err(sundown_disk::OpenError::InUse { .. }))
+}
+
+/// The one that was started has ended: its log tells why.
+fn not_started(start: &Start, begun_at: Instant) -> Complaint {
+    let log = log_of(&start.directory);
+    let said = fs::read_to_string(&log).unwrap_or_default();
+    let seconds = begun_at.elapsed().as_secs();
+    let complaint = Complaint::new(format!("no control plane came up in {seconds} s"));
+    let lines: Vec<&str> = said.lines().collect();
+    let first = lines.len().saturating_sub(LINES_TOLD_MAX);
+    let told = lines[first..].iter();
+    let told = told.map(|line| line.trim_start().trim_start_matches("= "));
+    told.fold(
+        complaint.at(log.display().to_string()),
+        |complaint, line| complaint.help(line.to_owned()),
+    )
+}
+
+fn log_of(directory: &Path) -> PathBuf {
+    directory.join("up.log")
+}
+
+/// Starts a control plane that outlives this process. It leaves our session itself.
+fn launch(start: &Start) -> io::Result<Child> {
+    let directory = &start.directory;
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(directory)?;
+    let log = log_of(directory);
+    // Why the last one ended may be wanted still.
+    match fs::rename(&log, directory.join("up.log.1")) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    let mut options = OpenOptions::new();
+    let options = options.create(true).append(true).mode(0o600);
+    let (out, err) = (options.open(&log)?, options.open(&log)?);
+    let mut command = Command::new(std::env::current_exe()?);
+    command
+        .args(["up", "--while-used", "--data-dir"])
+        .arg(directory);
+    if let Some(rules) = &start.image_rules {
+        command.arg("--image-rules").arg(rules);
+    }
+    command.stdin(Stdio::null()).stdout(out).stderr(err);
+    command.spawn()
+}

@@ -1,0 +1,349 @@
+//! How far a job is, as stages: what a person who waits wants to see. A pure function of what the API
+//! server has shown; what the clean-up does is told by `cleanup`.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::target::{Parts, Submission};
+use super::trouble::{self, Trouble};
+use crate::objects::{Known, has_condition, list_in, text};
+
+/// One stage on the way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct Stage {
+    pub(super) stage: Name,
+    pub(super) state: State,
+    pub(super) text: String,
+}
+
+/// The stages in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Name {
+    Environment,
+    Cluster,
+    Workers,
+    Submission,
+    Pods,
+    Job,
+    CleanUp,
+}
+
+/// Where a stage stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum State {
+    Waiting,
+    Active,
+    /// It cannot go on by itself; what to look at is in the text.
+    Stuck,
+    Done,
+    Failed,
+}
+
+impl Name {
+    /// As it is written.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Environment => "environment",
+            Self::Cluster => "cluster",
+            Self::Workers => "workers",
+            Self::Submission => "submission",
+            Self::Pods => "pods",
+            Self::Job => "job",
+            Self::CleanUp => "clean-up",
+        }
+    }
+}
+
+impl Stage {
+    pub(super) fn new(stage: Name, state: State, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { stage, state, text }
+    }
+}
+
+/// All stages of a job but its clean-up.
+pub(super) fn stages(parts: &Parts<'_>) -> Vec<Stage> {
+    match parts.target.kind {
+        Known::RayJob => vec![
+            environment(parts),
+            cluster(parts),
+            workers(parts),
+            submission(parts),
+            ray_job(parts),
+        ],
+        Known::RayCluster => vec![environment(parts), cluster(parts), workers(parts)],
+        Known::Job => vec![environment(parts), pods(parts), job(parts)],
+        Known::Pod => vec![environment(parts)],
+        Known::Service => Vec::new(),
+    }
+}
+
+/// Whether the job is over, so that what has not begun never will.
+fn is_over(parts: &Parts<'_>) -> bool {
+    match parts.target.kind {
+        Known::RayJob => {
+            let ends = ["Complete", "Failed", "ValidationFailed"];
+            ends.contains(&parts.says("/status/jobDeploymentStatus"))
+        }
+        Known::Job => parts.job.is_some_and(|job| {
+            ["Complete", "Failed"]
+                .iter()
+                .any(|it| has_condition(job, it))
+        }),
+        Known::RayCluster | Known::Pod | Known::Service => false,
+    }
+}
+
+/// The images of its pods are there.
+fn environment(parts: &Parts<'_>) -> Stage {
+    let is = |state, text: String| Stage::new(Name::Environment, state, text);
+    let pods = parts.all_pods();
+    let image = |pod: &Value| {
+        let of = |pointer| {
+            list_in(pod, pointer)
+                .first()
+                .map(|it| text(it, "/image").to_owned())
+        };
+        of("/spec/containers").unwrap_or_default()
+    };
+    let stuck = pods.iter().filter_map(|pod| trouble::of(pod));
+    if let Some(trouble) = stuck.into_iter().find(is_about_image) {
+        return is(State::Stuck, trouble.text);
+    }
+    let waiting = pods.iter().find_map(|pod| {
+        let why = trouble::waits_for(pod).filter(|_| !has_begun(pod))?;
+        Some((image(pod), why))
+    });
+    match (waiting, pods.first()) {
+        (Some((image, why)), _) if why.is_empty() => is(State::Active, image),
+        (Some((image, why)), _) => is(State::Active, format!("{image}: {why}")),
+        (None, Some(pod)) => is(State::Done, image(pod)),
+        (None, None) if is_over(parts) => is(State::Done, String::new()),
+        (None, None) => is(State::Waiting, String::new()),
+    }
+}
+
+fn is_about_image(trouble: &Trouble) -> bool {
+    ["ErrImagePull", "ImagePullBackOff"]
+        .iter()
+        .any(|reason| trouble.text.starts_with(reason))
+}
+
+/// Whether any container of the pod has ever run.
+fn has_begun(pod: &Value) -> bool {
+    let all = ["/status/initContainerStatuses", "/status/containerStatuses"];
+    let mut all = all.iter().flat_map(|pointer| list_in(pod, pointer));
+    all.any(|it| {
+        let state = &it["state"];
+        let restarts = it["restartCount"].as_u64().unwrap_or(0);
+        state["running"].is_object() || state["terminated"].is_object() || restarts > 0
+    })
+}
+
+/// The head of the cluster.
+fn cluster(parts: &Parts<'_>) -> Stage {
+    let is = |state, text: String| Stage::new(Name::Cluster, state, text);
+    let name = parts.cluster.map(|it| text(it, "/metadata/name"));
+    let Some(head) = parts.head() else {
+        return match name {
+            _ if is_over(parts) => is(State::Done, "ended".to_owned()),
+            Some(name) => is(State::Active, format!("{name}: head wanted")),
+            None => is(State::Waiting, String::new()),
+        };
+    };
+    let pod = text(head, "/metadata/name");
+    if trouble::is_ready(head) {
+        return is(State::Done, format!("head {pod} is ready"));
+    }
+    match trouble::of(head).filter(|it| !is_about_image(it)) {
+        Some(trouble) => is(State::Stuck, in_words(&trouble)),
+        None if is_over(parts) => is(State::Done, "ended".to_owned()),
+        None if has_begun(head) => is(State::Active, format!("head {pod} starts")),
+        None => is(
+            State::Active,
+            format!("head {pod} waits for its environment"),
+        ),
+    }
+}
+
+fn workers(parts: &Parts<'_>) -> Stage {
+    let is = |state, text: String| Stage::new(Name::Workers, state, text);
+    let Some(cluster) = parts.cluster else {
+        return match is_over(parts) {
+            true => is(State::Done, "ended".to_owned()),
+            false => is(State::Waiting, String::new()),
+        };
+    };
+    let groups = list_in(cluster, "/spec/workerGroupSpecs").iter();
+    let wanted: u64 = groups.map(wanted_in_group).sum();
+    if wanted == 0 {
+        return is(State::Done, "none wanted".to_owned());
+    }
+    let pods = parts.nodes("worker");
+    let ready = pods.iter().filter(|pod| trouble::is_ready(pod)).count();
+    let ready = u64::try_from(ready).unwrap_or(u64::MAX);
+    let count = format!("{ready} of {wanted} ready");
+    if ready >= wanted {
+        return is(State::Done, count);
+    }
+    let stuck = pods.iter().filter_map(|pod| trouble::of(pod));
+    match stuck.into_iter().find(|it| !is_about_image(it)) {
+        Some(trouble) => is(State::Stuck, format!("{count}; {}", in_words(&trouble))),
+        None if is_over(parts) => is(State::Done, count),
+        None if pods.is_empty() => is(State::Waiting, count),
+        None => is(State::Active, count),
+    }
+}
+
+fn wanted_in_group(group: &Value) -> u64 {
+    if group["suspend"] == true {
+        return 0;
+    }
+    let number = |name: &str| group[name].as_u64();
+    let replicas = number("replicas").or_else(|| number("minReplicas"));
+    replicas.unwrap_or(0) * number("numOfHosts").unwrap_or(1)
+}
+
+fn in_words(trouble: &Trouble) -> String {
+    match &*trouble.container {
+        "" => format!("pod {}: {}", trouble.pod, trouble.text),
+        container => format!(
+            "pod {}, container {container}: {}",
+            trouble.pod, trouble.text
+        ),
+    }
+}
+
+fn submission(parts: &Parts<'_>) -> Stage {
+    let is = |state, text: String| Stage::new(Name::Submission, state, text);
+    let id = parts.says("/status/jobId");
+    if !parts.says("/status/jobStatus").is_empty() {
+        return is(State::Done, id.to_owned());
+    }
+    if is_over(parts) {
+        return is(State::Failed, "not submitted".to_owned());
+    }
+    if parts.submission() == Submission::Interactive
+        && parts.says("/status/jobDeploymentStatus") == "Waiting"
+    {
+        let help = "waits for a job that you submit; its id goes into the annotation or spec.jobId";
+        return is(State::Active, help.to_owned());
+    }
+    let pods = parts.own_pods();
+    let stuck = pods.iter().filter_map(|pod| trouble::of(pod));
+    if let Some(trouble) = stuck.into_iter().find(|it| !is_about_image(it)) {
+        return is(State::Stuck, in_words(&trouble));
+    }
+    match (
+        parts.submitter.is_some(),
+        parts.says("/status/jobDeploymentStatus"),
+    ) {
+        (true, _) => is(State::Active, "a Job submits it".to_owned()),
+        (false, "Running") => is(State::Active, id.to_owned()),
+        (false, _) => is(State::Waiting, String::new()),
+    }
+}
+
+fn ray_job(parts: &Parts<'_>) -> Stage {
+    let is = |state, text: String| Stage::new(Name::Job, state, text);
+    let status = parts.says("/status/jobStatus");
+    let deployment = parts.says("/status/jobDeploymentStatus");
+    match (deployment, status) {
+        ("Complete", "SUCCEEDED") => is(State::Done, status.to_owned()),
+        ("Complete", _) => is(State::Failed, status.to_owned()),
+        ("Failed" | "ValidationFailed", _) => {
+            let reason = parts.says("/status/reason");
+            let reason = if reason.is_empty() {
+                deployment
+            } else {
+                reason
+            };
+            let words = if status.is_empty() {
+                reason.to_owned()
+            } else {
+                format!("{status}, {reason}")
+            };
+            is(State::Failed, words)
+        }
+        ("Suspended" | "Suspending", _) => is(
+            State::Stuck,
+            "suspended: it begins when spec.suspend is false".to_owned(),
+        ),
+        ("Retrying", _) => is(State::Active, "failed, and is tried again".to_owned()),
+        (_, "") => is(State::Waiting, String::new()),
+        (_, status) => is(State::Active, status.to_owned()),
+    }
+}
+
+fn count(job: &Value, name: &str) -> u64 {
+    job["status"][name].as_u64().unwrap_or(0)
+}
+
+fn pods(parts: &Parts<'_>) -> Stage {
+    let is = |state, text: String| Stage::new(Name::Pods, state, text);
+    let Some(job) = parts.job else {
+        return is(State::Waiting, String::new());
+    };
+    let (active, succeeded, failed) = (
+        count(job, "active"),
+        count(job, "succeeded"),
+        count(job, "failed"),
+    );
+    let mut words = Vec::new();
+    let wanted = job["spec"]["completions"].as_u64();
+    match wanted.filter(|&wanted| wanted > 1) {
+        Some(wanted) => words.push(format!("{succeeded} of {wanted} succeeded")),
+        None if succeeded > 0 => words.push(format!("{succeeded} succeeded")),
+        None => {}
+    }
+    if active > 0 {
+        words.push(format!("{active} active"));
+    }
+    if failed > 0 {
+        words.push(format!("{failed} failed"));
+    }
+    let words = words.join(", ");
+    let all = parts.own_pods();
+    let stuck = all.iter().filter_map(|pod| trouble::of(pod));
+    let stuck = stuck
+        .into_iter()
+        .find(|it| it.ended.is_none() && !is_about_image(it));
+    match stuck {
+        _ if is_over(parts) => is(State::Done, words),
+        Some(trouble) => is(State::Stuck, in_words(&trouble)),
+        None if active + succeeded + failed == 0 => is(State::Waiting, words),
+        None => is(State::Active, words),
+    }
+}
+
+fn job(parts: &Parts<'_>) -> Stage {
+    let is = |state, text: &str| Stage::new(Name::Job, state, text);
+    let Some(job) = parts.job else {
+        return is(State::Waiting, "");
+    };
+    let reason = |kind| crate::objects::condition(job, kind).map(|it| text(it, "/reason"));
+    if has_condition(job, "Complete") {
+        return is(State::Done, "complete");
+    }
+    if let Some(reason) = reason("Failed") {
+        return is(State::Failed, reason);
+    }
+    if let Some(reason) = reason("FailureTarget") {
+        return is(State::Active, &format!("fails, {reason}"));
+    }
+    let is_suspended = job["spec"]["suspend"] == true;
+    match is_suspended {
+        true => is(
+            State::Stuck,
+            "suspended: it begins when spec.suspend is false",
+        ),
+        false if count(job, "active") > 0 => is(State::Active, "runs"),
+        false if count(job, "failed") > 0 => is(State::Active, "failed, and is tried again"),
+        false => is(State::Waiting, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests;

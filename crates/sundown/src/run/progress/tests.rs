@@ -1,0 +1,267 @@
+//! The stages as tables: what the server shows, and what a person sees.
+
+use serde_json::{Value, json};
+
+use super::super::snapshot::{Seen, Snapshot};
+use super::super::target::Target;
+use super::*;
+
+/// What is there, beside the job itself.
+#[derive(Default)]
+struct World(Snapshot);
+
+fn pod(name: &str, owner: &str, part: &str, status: Value) -> Value {
+    json!({
+        "metadata": {"name": name, "uid": name, "ownerReferences": [{"uid": owner}],
+                     "labels": {"ray.io/node-type": part}},
+        "spec": {"containers": [{"name": "c", "image": "rayproject/ray:2.52.0"}]},
+        "status": status,
+    })
+}
+
+fn running() -> Value {
+    json!({"containerStatuses": [{"name": "c", "state": {"running": {}}}]})
+}
+
+fn ready() -> Value {
+    let mut status = running();
+    status["conditions"] = json!([{"type": "Ready", "status": "True"}]);
+    status
+}
+
+fn waiting(reason: &str, message: &str) -> Value {
+    let waiting = json!({"reason": reason, "message": message});
+    json!({"containerStatuses": [{"name": "c", "state": {"waiting": waiting}}]})
+}
+
+impl World {
+    fn with(mut self, kind: Known, object: Value) -> Self {
+        self.0.take(Seen::Put(kind, object));
+        self
+    }
+
+    fn ray(status: &Value) -> Self {
+        let job = json!({"metadata": {"name": "n", "uid": "u"}, "spec": {}, "status": status});
+        Self::default().with(Known::RayJob, job)
+    }
+
+    fn cluster(self, workers: u64) -> Self {
+        let groups = json!([{"replicas": workers}]);
+        let cluster =
+            json!({"metadata": {"name": "c", "uid": "c"}, "spec": {"workerGroupSpecs": groups}});
+        self.with(Known::RayCluster, cluster)
+    }
+
+    fn pod(self, name: &str, part: &str, status: Value) -> Self {
+        self.with(Known::Pod, pod(name, "c", part, status))
+    }
+
+    fn check(&self, kind: Known, expect: &[(State, &str)]) {
+        let target = Target {
+            kind,
+            namespace: "default".into(),
+            name: "n".into(),
+            uid: "u".into(),
+        };
+        let found = stages(&target.parts(&self.0));
+        let found: Vec<_> = found.iter().map(|it| (it.state, &*it.text)).collect();
+        assert_eq!(found, expect);
+    }
+}
+
+const IMAGE: &str = "rayproject/ray:2.52.0";
+use State::{Active, Done, Failed, Stuck, Waiting};
+
+#[test]
+fn a_new_ray_job_waits() {
+    let stages = [
+        (Waiting, ""),
+        (Waiting, ""),
+        (Waiting, ""),
+        (Waiting, ""),
+        (Waiting, ""),
+    ];
+    World::ray(&json!({})).check(Known::RayJob, &stages);
+}
+
+#[test]
+fn a_ray_job_comes_from_its_environment_to_its_job() {
+    let begun =
+        json!({"rayClusterName": "c", "jobDeploymentStatus": "Initializing", "jobId": "n-1"});
+    World::ray(&begun)
+        .cluster(2)
+        .pod(
+            "h",
+            "head",
+            waiting("ContainerCreating", "installing 30 packages"),
+        )
+        .check(
+            Known::RayJob,
+            &[
+                (Active, "rayproject/ray:2.52.0: installing 30 packages"),
+                (Active, "head h waits for its environment"),
+                (Waiting, "0 of 2 ready"),
+                (Waiting, ""),
+                (Waiting, ""),
+            ],
+        );
+    World::ray(&begun)
+        .cluster(2)
+        .pod("h", "head", running())
+        .pod("w", "worker", ready())
+        .check(
+            Known::RayJob,
+            &[
+                (Done, IMAGE),
+                (Active, "head h starts"),
+                (Active, "1 of 2 ready"),
+                (Waiting, ""),
+                (Waiting, ""),
+            ],
+        );
+    let runs = json!({"rayClusterName": "c", "jobDeploymentStatus": "Running", "jobId": "n-1", "jobStatus": "RUNNING"});
+    World::ray(&runs)
+        .cluster(0)
+        .pod("h", "head", ready())
+        .check(
+            Known::RayJob,
+            &[
+                (Done, IMAGE),
+                (Done, "head h is ready"),
+                (Done, "none wanted"),
+                (Done, "n-1"),
+                (Active, "RUNNING"),
+            ],
+        );
+}
+
+#[test]
+fn what_cannot_go_on_by_itself_is_told_with_its_reason() {
+    let begun = json!({"rayClusterName": "c", "jobDeploymentStatus": "Initializing"});
+    let mut crashed = waiting("CrashLoopBackOff", "back-off");
+    crashed["containerStatuses"][0]["restartCount"] = json!(1);
+    crashed["containerStatuses"][0]["lastState"] = json!({"terminated": {"exitCode": 1}});
+    World::ray(&begun)
+        .cluster(0)
+        .pod("h", "head", crashed)
+        .check(
+            Known::RayJob,
+            &[
+                (Done, IMAGE),
+                (Stuck, "pod h, container c: CrashLoopBackOff: exit code 1"),
+                (Done, "none wanted"),
+                (Waiting, ""),
+                (Waiting, ""),
+            ],
+        );
+    let unknown = waiting("ErrImagePull", "nothing stands for it");
+    World::ray(&begun)
+        .cluster(0)
+        .pod("h", "head", unknown)
+        .check(
+            Known::RayJob,
+            &[
+                (Stuck, "ErrImagePull: nothing stands for it"),
+                (Active, "head h waits for its environment"),
+                (Done, "none wanted"),
+                (Waiting, ""),
+                (Waiting, ""),
+            ],
+        );
+}
+
+#[test]
+fn a_ray_job_that_has_ended_says_how() {
+    let ended = |status: &str, deployment: &str, reason: &str| json!({"jobStatus": status, "jobDeploymentStatus": deployment, "reason": reason, "jobId": "n-1"});
+    let cases = [
+        (
+            ended("SUCCEEDED", "Complete", ""),
+            Done,
+            "n-1",
+            Done,
+            "SUCCEEDED",
+        ),
+        (
+            ended("STOPPED", "Complete", ""),
+            Done,
+            "n-1",
+            Failed,
+            "STOPPED",
+        ),
+        (
+            ended("FAILED", "Failed", "AppFailed"),
+            Done,
+            "n-1",
+            Failed,
+            "FAILED, AppFailed",
+        ),
+        (
+            ended("", "Failed", "DeadlineExceeded"),
+            Failed,
+            "not submitted",
+            Failed,
+            "DeadlineExceeded",
+        ),
+    ];
+    for (status, submission, id, job, text) in cases {
+        let stages = [
+            (Done, ""),
+            (Done, "ended"),
+            (Done, "ended"),
+            (submission, id),
+            (job, text),
+        ];
+        World::ray(&status).check(Known::RayJob, &stages);
+    }
+}
+
+#[test]
+fn a_job_counts_its_pods() {
+    let job = |spec: Value, status: Value| {
+        let job = json!({"metadata": {"name": "n", "uid": "u"}, "spec": spec, "status": status});
+        World::default().with(Known::Job, job)
+    };
+    let complete = json!([{"type": "Complete", "status": "True"}]);
+    let failed = json!([{"type": "Failed", "status": "True", "reason": "BackoffLimitExceeded"}]);
+    let cases = [
+        (json!({}), json!({}), (Waiting, ""), (Waiting, "")),
+        (
+            json!({}),
+            json!({"active": 1}),
+            (Active, "1 active"),
+            (Active, "runs"),
+        ),
+        (
+            json!({"completions": 3}),
+            json!({"active": 1, "succeeded": 2}),
+            (Active, "2 of 3 succeeded, 1 active"),
+            (Active, "runs"),
+        ),
+        (
+            json!({}),
+            json!({"failed": 1}),
+            (Active, "1 failed"),
+            (Active, "failed, and is tried again"),
+        ),
+        (
+            json!({}),
+            json!({"succeeded": 1, "conditions": complete}),
+            (Done, "1 succeeded"),
+            (Done, "complete"),
+        ),
+        (
+            json!({}),
+            json!({"failed": 1, "conditions": failed}),
+            (Done, "1 failed"),
+            (Failed, "BackoffLimitExceeded"),
+        ),
+    ];
+    for (spec, status, pods, own) in cases {
+        let environment = if own.0 == Done || own.0 == Failed {
+            Done
+        } else {
+            Waiting
+        };
+        job(spec, status).check(Known::Job, &[(environment, ""), pods, own]);
+    }
+}

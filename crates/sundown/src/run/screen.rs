@@ -1,0 +1,272 @@
+//! What a run shows: lines for people, a live region on a terminal, or one JSON object per line.
+//!
+//! The region is drawn by hand with plain ANSI: no crate for it is among our dependencies, and it is
+//! a handful of lines. Logs go to standard output, everything else to standard error, so that a
+//! pipe gets the logs alone.
+
+mod draw;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Instant;
+
+use serde::Serialize;
+
+use super::apply::Applied;
+use super::outcome::Outcome;
+use super::progress::{Name, Stage, State};
+use crate::arguments::Output;
+
+/// One thing that happened, with the names that programs read.
+#[derive(Debug, Serialize)]
+#[serde(
+    tag = "event",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase"
+)]
+pub(super) enum Event<'a> {
+    ControlPlane {
+        state: &'static str,
+        pid: u32,
+        url: &'a str,
+    },
+    Applied(&'a Applied),
+    Stage(&'a Stage),
+    Log {
+        source: &'a str,
+        line: &'a str,
+    },
+    Dashboard {
+        url: &'a str,
+    },
+    Note {
+        text: &'a str,
+    },
+    Result {
+        object: &'a str,
+        #[serde(flatten)]
+        outcome: &'a Outcome,
+    },
+    /// What stays, and what of it goes later.
+    Kept {
+        objects: &'a [String],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        later: Option<&'a str>,
+    },
+    Removed {
+        objects: &'a [String],
+        count: usize,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Live,
+    Plain,
+    Json,
+}
+
+/// Where a run is shown.
+#[derive(Debug)]
+pub(super) struct Screen {
+    mode: Mode,
+    has_colours: bool,
+    stages: Vec<Stage>,
+    since: BTreeMap<Name, Instant>,
+    sources: BTreeSet<String>,
+    /// Lines of the region that are on the terminal now.
+    drawn: usize,
+    turn: usize,
+    question: Option<String>,
+}
+
+impl Screen {
+    pub(super) fn new(output: Output) -> Self {
+        let is_terminal = io::stderr().is_terminal() && io::stdout().is_terminal();
+        let is_dumb = std::env::var_os("TERM").is_none_or(|it| it == "dumb");
+        let mode = match output {
+            Output::Json => Mode::Json,
+            Output::Text if is_terminal && !is_dumb => Mode::Live,
+            Output::Text => Mode::Plain,
+        };
+        // As no-color.org asks: any value that is not empty.
+        let no_color = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+        Self {
+            mode,
+            has_colours: mode == Mode::Live && !no_color,
+            stages: Vec::new(),
+            since: BTreeMap::new(),
+            sources: BTreeSet::new(),
+            drawn: 0,
+            turn: 0,
+            question: None,
+        }
+    }
+
+    /// Whether somebody watches, so that it is worth moving.
+    pub(super) fn is_live(&self) -> bool {
+        self.mode == Mode::Live
+    }
+
+    /// Tells one thing.
+    pub(super) fn tell(&mut self, event: &Event<'_>) -> io::Result<()> {
+        if self.mode == Mode::Json {
+            return crate::output::print_json(event);
+        }
+        match event {
+            Event::Log { source, line } => {
+                self.sources.insert((*source).to_owned());
+                let line = if self.sources.len() > 1 {
+                    format!("[{source}] {line}\n")
+                } else {
+                    format!("{line}\n")
+                };
+                self.erase()?;
+                crate::output::print(&line)?;
+                self.draw()
+            }
+            other => match in_words(other) {
+                Some(words) => self.say(&words),
+                None => Ok(()),
+            },
+        }
+    }
+
+    /// A line for people, above the region.
+    fn say(&mut self, words: &str) -> io::Result<()> {
+        self.erase()?;
+        writeln!(io::stderr(), "{words}")?;
+        self.draw()
+    }
+
+    /// Shows the stages; without a terminal only what changed.
+    pub(super) fn show(&mut self, stages: &[Stage]) -> io::Result<()> {
+        if self.stages == stages {
+            return Ok(());
+        }
+        let before = std::mem::replace(&mut self.stages, stages.to_vec());
+        for stage in stages {
+            if stage.state == State::Active || stage.state == State::Stuck {
+                self.since.entry(stage.stage).or_insert_with(Instant::now);
+            }
+        }
+        let is_news = |it: &&Stage| !before.contains(it) && it.state != State::Waiting;
+        match self.mode {
+            Mode::Live => {
+                self.erase()?;
+                self.draw()
+            }
+            Mode::Plain => stages
+                .iter()
+                .filter(is_news)
+                .try_for_each(|stage| writeln!(io::stderr(), "{}", draw::plain(stage))),
+            Mode::Json => stages
+                .iter()
+                .filter(is_news)
+                .try_for_each(|stage| self.tell(&Event::Stage(stage))),
+        }
+    }
+
+    /// Asks something below the region, or takes the question back.
+    pub(super) fn ask(&mut self, question: Option<String>) -> io::Result<()> {
+        if self.question == question {
+            return Ok(());
+        }
+        self.erase()?;
+        self.question = question;
+        self.draw()
+    }
+
+    /// Moves what moves.
+    pub(super) fn tick(&mut self) -> io::Result<()> {
+        if self.mode != Mode::Live {
+            return Ok(());
+        }
+        self.turn += 1;
+        self.erase()?;
+        self.draw()
+    }
+
+    /// Leaves the region as it is; what comes next is written below it.
+    pub(super) fn close(&mut self) -> io::Result<()> {
+        self.question = None;
+        self.erase()?;
+        self.draw()?;
+        self.stages.clear();
+        self.drawn = 0;
+        Ok(())
+    }
+
+    fn erase(&mut self) -> io::Result<()> {
+        if self.drawn == 0 {
+            return Ok(());
+        }
+        let lines = std::mem::take(&mut self.drawn);
+        let mut stderr = io::stderr();
+        write!(stderr, "\x1b[{lines}A\r\x1b[J")?;
+        stderr.flush()
+    }
+
+    fn draw(&mut self) -> io::Result<()> {
+        if self.mode != Mode::Live {
+            return Ok(());
+        }
+        let width = rustix::termios::tcgetwinsize(io::stderr());
+        let width = width.map_or(80, |size| usize::from(size.ws_col)).max(20);
+        let pen = draw::Pen {
+            width,
+            has_colours: self.has_colours,
+            turn: self.turn,
+        };
+        let mut lines = Vec::new();
+        for stage in &self.stages {
+            let elapsed = self.since.get(&stage.stage).map(Instant::elapsed);
+            let is_open = matches!(stage.state, State::Active | State::Stuck);
+            lines.push(pen.line(stage, elapsed.filter(|_| is_open)));
+        }
+        lines.extend(self.question.as_ref().map(|it| pen.question(it)));
+        let mut text = String::new();
+        for line in &lines {
+            text.push_str(line);
+            text.push('\n');
+        }
+        self.drawn = lines.len();
+        let mut stderr = io::stderr();
+        stderr.write_all(text.as_bytes())?;
+        stderr.flush()
+    }
+}
+
+/// An event for people; None: it is told in another way.
+fn in_words(event: &Event<'_>) -> Option<String> {
+    match event {
+        Event::ControlPlane { state, pid, url } => Some(match *state {
+            "lost" => "the control plane is lost; it is started again".to_owned(),
+            state => format!("control plane {state}: process {pid}, {url}"),
+        }),
+        Event::Applied(applied) => {
+            let how = match applied.how {
+                super::apply::How::Created => "created",
+                super::apply::How::Configured => "configured",
+                super::apply::How::Unchanged => "unchanged",
+            };
+            Some(format!("{} {how}", applied.object))
+        }
+        Event::Dashboard { url } => Some(format!("dashboard: {url}")),
+        Event::Note { text } => Some((*text).to_owned()),
+        Event::Result { object, outcome } if outcome.exit_code == 0 => {
+            Some(format!("{object} {}", outcome.outcome))
+        }
+        Event::Kept { objects, later } => {
+            let later = later.map_or(String::new(), |later| format!(" ({later})"));
+            (!objects.is_empty()).then(|| format!("kept: {}{later}", objects.join(", ")))
+        }
+        Event::Removed { objects, count: 0 } if objects.is_empty() => None,
+        Event::Removed { objects, count } => Some(format!(
+            "removed: {} ({count} objects); nothing is left",
+            objects.join(", ")
+        )),
+        // A failure is told as a complaint, stages and logs in their own ways.
+        Event::Result { .. } | Event::Stage(_) | Event::Log { .. } => None,
+    }
+}

@@ -1,0 +1,441 @@
+//! A run that is under way: waits for whatever comes next, shows what follows from it, and carries out
+//! what was decided.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use http::Method;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
+
+use super::apply::{Applied, How};
+use super::cleanup::{self, Cleanup};
+use super::interrupt::{Act, Interrupt, Sender};
+use super::logs::{self, Logs};
+use super::outcome::{self, Outcome};
+use super::plane::Plane;
+use super::progress::{self, Name, Stage, State};
+use super::screen::{Event, Screen};
+use super::signals::Signals;
+use super::snapshot::{Snapshot, uid};
+use super::step::{self, Sight, Step};
+use super::target::Target;
+use super::watch::Watches;
+use super::{STOPPED, trouble};
+use crate::complaint::Complaint;
+use crate::control::{self, Request};
+use crate::objects::{self, text};
+
+/// How often a live region moves.
+const FRAME: Duration = Duration::from_millis(100);
+/// How often it is looked whether time alone has changed something.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// How long an object without dependents may take to go.
+const GONE_TIME_MAX: Duration = Duration::from_secs(30);
+const GONE_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A run under way.
+pub(super) struct Session {
+    plane: Plane,
+    target: Target,
+    applied: Vec<Applied>,
+    removes: bool,
+    screen: Screen,
+    signals: Signals,
+    watches: Watches,
+    logs: Logs,
+    snapshot: Snapshot,
+    interrupt: Interrupt,
+    begun_at: Instant,
+    ended: Option<(Outcome, Instant)>,
+    /// What was there when the deletion was asked for.
+    deleted: Option<Vec<String>>,
+    deleted_count: usize,
+    /// The stages at the end: what goes away after it says nothing about how far the job came.
+    last: Option<Vec<Stage>>,
+    /// Kept open: the way to the dashboard of the pod of this address.
+    dashboard: Option<(String, Box<dyn fmt::Debug + Send>)>,
+}
+
+/// How it went on.
+enum Turn {
+    Goes,
+    Ends(ExitCode),
+}
+
+impl Session {
+    pub(super) fn new(
+        plane: Plane,
+        target: Target,
+        applied: Vec<Applied>,
+        removes: bool,
+        screen: Screen,
+        signals: Signals,
+    ) -> Self {
+        let watches = Watches::begin(&plane.clients(), &target.namespace);
+        let logs = Logs::new(plane.clients(), plane.directory());
+        Self {
+            plane,
+            target,
+            applied,
+            removes,
+            screen,
+            signals,
+            watches,
+            logs,
+            snapshot: Snapshot::default(),
+            interrupt: Interrupt::None,
+            begun_at: Instant::now(),
+            ended: None,
+            deleted: None,
+            deleted_count: 0,
+            last: None,
+            dashboard: None,
+        }
+    }
+
+    /// Until the end.
+    pub(super) async fn run(mut self) -> Result<ExitCode, Complaint> {
+        loop {
+            match self.turn().await? {
+                Turn::Goes => {}
+                Turn::Ends(code) => return Ok(code),
+            }
+        }
+    }
+
+    async fn turn(&mut self) -> Result<Turn, Complaint> {
+        let pause = if self.screen.is_live() {
+            FRAME
+        } else {
+            LOOK_INTERVAL
+        };
+        tokio::select! {
+            line = self.logs.next() => {
+                if let Some(line) = line {
+                    return self.print(&line.source, &line.text);
+                }
+            }
+            seen = self.watches.next() => self.snapshot.take(seen),
+            sender = self.signals.next() => {
+                if let Some(code) = self.on_signal(sender)? {
+                    return Ok(Turn::Ends(code));
+                }
+            }
+            () = self.plane.gone() => self.join_again().await?,
+            () = sleep(pause) => self.screen.tick()?,
+        }
+        self.look().await
+    }
+
+    fn print(&mut self, source: &str, line: &str) -> Result<Turn, Complaint> {
+        self.screen.tell(&Event::Log { source, line })?;
+        Ok(Turn::Goes)
+    }
+
+    async fn join_again(&mut self) -> Result<(), Complaint> {
+        let (pid, url) = (self.plane.hello().pid, self.plane.hello().url.clone());
+        let lost = Event::ControlPlane {
+            state: "lost",
+            pid,
+            url: &url,
+        };
+        self.screen.tell(&lost)?;
+        self.dashboard = None;
+        self.plane.join_again().await?;
+        let hello = self.plane.hello();
+        self.screen.tell(&Event::ControlPlane {
+            state: "back",
+            pid: hello.pid,
+            url: &hello.url,
+        })?;
+        Ok(())
+    }
+
+    fn on_signal(&mut self, sender: Sender) -> Result<Option<ExitCode>, Complaint> {
+        let now = self.begun_at.elapsed();
+        let (interrupt, act) = self.interrupt.on_signal(sender, now);
+        self.interrupt = interrupt;
+        match act {
+            Act::Ask => {
+                let word = self.target.word();
+                let question = format!(
+                    "Ctrl-C again within 10 s deletes {word} and waits until all of it is gone"
+                );
+                self.screen.ask(Some(question))?;
+            }
+            Act::Stop => {
+                self.screen.ask(None)?;
+                let text = format!(
+                    "stopping: {} is deleted with all it owns",
+                    self.target.word()
+                );
+                self.screen.tell(&Event::Note { text: &text })?;
+            }
+            Act::Leave => {
+                self.screen.close()?;
+                let left = cleanup::kept(&self.snapshot.descendants(&self.roots()));
+                let text = format!("left as it is: {}", left.join(", "));
+                self.screen.tell(&Event::Note { text: &text })?;
+                return Ok(Some(ExitCode::from(STOPPED)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Shows what there is to see, and does what is next.
+    async fn look(&mut self) -> Result<Turn, Complaint> {
+        if !self.snapshot.is_whole() {
+            return Ok(Turn::Goes);
+        }
+        self.take_back_the_question()?;
+        self.note_the_end();
+        self.offer_dashboard().await?;
+        let parts = self.target.parts(&self.snapshot);
+        if self.deleted.is_none() {
+            self.logs.want(logs::wanted(&parts));
+        }
+        let cleanup = cleanup::of(&parts);
+        let left = self.snapshot.descendants(&self.roots()).len();
+        let mut stages = match &self.last {
+            Some(last) => last.clone(),
+            None => progress::stages(&parts),
+        };
+        stages.extend(self.clean_up(&cleanup, left));
+        self.screen.show(&stages)?;
+        let sight = Sight {
+            ended: self.ended.as_ref().map(|(_, at)| at.elapsed()),
+            are_logs_read: self.logs.are_read(),
+            is_settled: matches!(cleanup, Cleanup::Settled { .. }),
+            removes: self.removes,
+            is_stopping: self.interrupt.is_stopping(),
+            is_deleted: self.deleted.is_some(),
+            left,
+        };
+        match step::next(sight) {
+            Step::Wait => Ok(Turn::Goes),
+            Step::Delete => self.delete().await,
+            Step::Finish => self.finish(cleanup).await.map(Turn::Ends),
+        }
+    }
+
+    fn take_back_the_question(&mut self) -> Result<(), Complaint> {
+        if let Interrupt::Asked { at } = self.interrupt
+            && self.begun_at.elapsed().saturating_sub(at) > super::interrupt::ANSWER_TIME_MAX
+        {
+            self.screen.ask(None)?;
+        }
+        Ok(())
+    }
+
+    fn note_the_end(&mut self) {
+        if self.ended.is_some() || self.deleted.is_some() {
+            return;
+        }
+        let parts = self.target.parts(&self.snapshot);
+        let end = match parts.job {
+            Some(_) => outcome::of(&parts),
+            None => Some(Outcome::deleted()),
+        };
+        if end.is_some() && parts.job.is_some() {
+            self.last = Some(progress::stages(&parts));
+        }
+        self.ended = end.map(|end| (end, Instant::now()));
+    }
+
+    /// Opens the way to the dashboard once there is one.
+    async fn offer_dashboard(&mut self) -> Result<(), Complaint> {
+        let parts = self.target.parts(&self.snapshot);
+        let Some(head) = parts.head().filter(|head| trouble::is_ready(head)) else {
+            return Ok(());
+        };
+        let address = text(head, "/status/podIP").to_owned();
+        if self
+            .dashboard
+            .as_ref()
+            .is_some_and(|(at, _)| *at == address)
+            || self.ended.is_some()
+        {
+            return Ok(());
+        }
+        let request = Request::Forward {
+            namespace: self.target.namespace.clone(),
+            service: logs::head_service(&parts),
+            port: 8265,
+        };
+        // Not yet: the next look tries again.
+        if let Ok((port, open)) = control::forward(self.plane.directory(), &request).await {
+            self.dashboard = Some((address, Box::new(open)));
+            let url = format!("http://127.0.0.1:{port}");
+            self.screen.tell(&Event::Dashboard { url: &url })?;
+        }
+        Ok(())
+    }
+
+    fn clean_up(&self, cleanup: &Cleanup, left: usize) -> Option<Stage> {
+        let is = |state, text: String| Some(Stage::new(Name::CleanUp, state, text));
+        if self.deleted.is_some() {
+            return match left {
+                0 => is(State::Done, "all gone".to_owned()),
+                left => is(State::Active, format!("{left} objects are going")),
+            };
+        }
+        match (self.ended.is_some(), cleanup) {
+            (false, _) => is(State::Waiting, String::new()),
+            (true, Cleanup::Goes(text)) => is(State::Active, text.clone()),
+            (true, Cleanup::Settled { .. }) => is(State::Done, String::new()),
+        }
+    }
+
+    /// The job, and with `--rm` everything that was applied.
+    fn roots(&self) -> BTreeSet<String> {
+        let mut roots = BTreeSet::from([self.target.uid.clone()]);
+        if self.removes {
+            roots.extend(self.applied.iter().map(|it| uid(&it.value).to_owned()));
+        }
+        roots
+    }
+
+    async fn delete(&mut self) -> Result<Turn, Complaint> {
+        let there = self.snapshot.descendants(&self.roots());
+        self.deleted_count = there.len();
+        let names = cleanup::kept(&there);
+        let path = format!(
+            "{}/{}",
+            self.target.kind.path(Some(&self.target.namespace)),
+            self.target.name
+        );
+        match delete(&self.plane.client(), &path, &self.target.uid).await {
+            Ok(()) => {
+                let parts = self.target.parts(&self.snapshot);
+                let last = self.last.take();
+                self.last = last.or_else(|| Some(progress::stages(&parts)));
+                self.deleted = Some(names);
+                Ok(Turn::Goes)
+            }
+            // Nobody answered: the control plane is on its way back, and it is asked again.
+            Err(error) if objects::code(&error).is_none() => {
+                sleep(LOOK_INTERVAL).await;
+                Ok(Turn::Goes)
+            }
+            Err(error) => Err(
+                Complaint::new(format!("{} is not deleted", self.target.word())).because(&error),
+            ),
+        }
+    }
+
+    async fn finish(&mut self, cleanup: Cleanup) -> Result<ExitCode, Complaint> {
+        let word = self.target.word();
+        if let Some((end, _)) = &self.ended {
+            self.screen.close()?;
+            self.screen.tell(&Event::Result {
+                object: &word,
+                outcome: end,
+            })?;
+        }
+        self.screen.close()?;
+        match self.deleted.take() {
+            Some(mut names) => {
+                let mut count = self.deleted_count;
+                if self.removes {
+                    let target = &self.target.uid;
+                    let beside: Vec<Applied> = self.applied.drain(..).collect();
+                    let is_beside = |it: &Applied| uid(&it.value) != target;
+                    let beside: Vec<_> = beside.into_iter().filter(is_beside).collect();
+                    let more = delete_all(&self.plane.client(), &beside).await?;
+                    count += more.len();
+                    names.extend(more);
+                }
+                self.screen.tell(&Event::Removed {
+                    objects: &names,
+                    count,
+                })?;
+            }
+            None => {
+                if let Cleanup::Settled { mut kept, later } = cleanup {
+                    let beside = self
+                        .applied
+                        .iter()
+                        .filter(|it| uid(&it.value) != self.target.uid);
+                    kept.extend(beside.map(|it| it.object.clone()));
+                    self.screen.tell(&Event::Kept {
+                        objects: &kept,
+                        later: later.as_deref(),
+                    })?;
+                }
+            }
+        }
+        self.result()
+    }
+
+    fn result(&self) -> Result<ExitCode, Complaint> {
+        if self.interrupt.is_stopping() {
+            return Ok(ExitCode::from(STOPPED));
+        }
+        let Some((end, _)) = &self.ended else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        if end.exit_code == 0 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let reason = match &*end.reason {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
+        let what = format!("{} {}{reason}", self.target.word(), end.outcome);
+        let complaint = Complaint::new(what).code(end.exit_code);
+        let causes = end.causes.iter();
+        Err(causes.fold(complaint, |complaint, cause| complaint.because_of(cause)))
+    }
+}
+
+/// Deletes what stands beside the job, last applied first, and waits until each is gone. Of the whole
+/// server only what this run created goes: others may live in such a namespace.
+pub(super) async fn delete_all(
+    client: &Client,
+    applied: &[Applied],
+) -> Result<Vec<String>, Complaint> {
+    let mut gone = Vec::new();
+    for it in applied.iter().rev() {
+        if it.namespace.is_none() && it.how != How::Created {
+            continue;
+        }
+        let failed = |error: &kube::Error| {
+            Complaint::new(format!("{} is not deleted", it.object)).because(error)
+        };
+        let deleted = delete(client, &it.path, uid(&it.value)).await;
+        deleted.map_err(|error| failed(&error))?;
+        let begun_at = Instant::now();
+        while is_there(client, it).await.map_err(|error| failed(&error))? {
+            if begun_at.elapsed() > GONE_TIME_MAX {
+                let complaint = Complaint::new(format!("{} does not go", it.object));
+                return Err(complaint.help("why: sundown explain TYPE/NAME"));
+            }
+            sleep(GONE_INTERVAL).await;
+        }
+        gone.push(it.object.clone());
+    }
+    Ok(gone)
+}
+
+async fn is_there(client: &Client, applied: &Applied) -> Result<bool, kube::Error> {
+    match objects::send(client, Method::GET, &applied.path, &Value::Null).await {
+        Ok(found) => Ok(uid(&found) == uid(&applied.value)),
+        Err(error) if objects::is_missing(&error) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Deletes this very object after all that it owns. Not finding it is success.
+async fn delete(client: &Client, path: &str, uid: &str) -> Result<(), kube::Error> {
+    let body = json!({ "propagationPolicy": "Foreground", "preconditions": { "uid": uid } });
+    match objects::send(client, Method::DELETE, path, &body).await {
+        Ok(_) => Ok(()),
+        // Another one of its name is not ours to delete.
+        Err(error) if matches!(objects::code(&error), Some(404 | 409)) => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,40 @@
+//! The signals that stop a run, and whether a person sent them.
+
+use std::io::{self, IsTerminal as _};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use super::interrupt::Sender;
+use crate::complaint::Complaint;
+
+/// Ctrl-C and the request of a service manager.
+#[derive(Debug)]
+pub(super) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    is_attended: bool,
+}
+
+impl Signals {
+    pub(super) fn listen() -> Result<Self, Complaint> {
+        let listen = |kind| {
+            signal(kind)
+                .map_err(|error| Complaint::new("signals cannot be listened for").because(&error))
+        };
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            is_attended: io::stdin().is_terminal() && io::stderr().is_terminal(),
+        })
+    }
+
+    /// The next one. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Sender {
+        tokio::select! {
+            _ = self.interrupt.recv() => {
+                if self.is_attended { Sender::Person } else { Sender::Process }
+            }
+            _ = self.terminate.recv() => Sender::Process,
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `sundown status`: whether a control plane is up, and what runs on it.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use crate::arguments::{Output, Place};
+use crate::complaint::Complaint;
+use crate::control::{self, ControlError, Hello, Standing};
+use crate::objects::{self, Known, text};
+use crate::{data, output};
+
+/// What is told.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Told {
+    up: bool,
+    data: PathBuf,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    hello: Option<Hello>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    standing: Option<Standing>,
+    /// Clusters, jobs and pods that are there and have not come to their end.
+    runs: Vec<Running>,
+    /// Of a node whose control plane is gone: its pods.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    orphans: Vec<String>,
+}
+
+/// Something that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Running {
+    kind: &'static str,
+    namespace: String,
+    name: String,
+    state: String,
+}
+
+/// Tells what is up.
+pub(crate) async fn run(place: &Place, output: Output) -> Result<ExitCode, Complaint> {
+    let told = look(data::directory(place.data_dir.as_deref())).await?;
+    match output {
+        Output::Text => output::print(&in_words(&told))?,
+        Output::Json => output::print_json(&told)?,
+    }
+    Ok(ExitCode::from(u8::from(!told.up)))
+}
+
+async fn look(directory: PathBuf) -> Result<Told, Complaint> {
+    let mut told = Told {
+        up: false,
+        data: directory,
+        hello: None,
+        standing: None,
+        runs: Vec::new(),
+        orphans: Vec::new(),
+    };
+    let held = match control::connect(&told.data).await {
+        Ok(held) => held,
+        Err(ControlError::NotUp) => {
+            told.orphans = orphans(&told.data).await;
+            return Ok(told);
+        }
+        Err(error) => {
+            let place = told.data.display().to_string();
+            return Err(Complaint::of(&error).at(place));
+        }
+    };
+    told.up = true;
+    let standing = control::status(&told.data).await;
+    let mut standing = standing.map_err(|error| Complaint::of(&error))?;
+    // The connection that is held meanwhile is this command's.
+    standing.clients = standing.clients.saturating_sub(1);
+    told.standing = Some(standing);
+    told.runs = runs(&held.hello).await?;
+    told.hello = Some(held.hello);
+    Ok(told)
+}
+
+/// Pods that a node runs without a control plane.
+async fn orphans(directory: &std::path::Path) -> Vec<String> {
+    let Ok(Some(node)) = sundown_node::Node::connect(directory).await else {
+        return Vec::new();
+    };
+    let pods = node.snapshot().await.unwrap_or_default().into_iter();
+    let pods = pods.filter(|pod| !pod.has_ended());
+    pods.map(|pod| format!("{}/{}", pod.namespace, pod.name))
+        .collect()
+}
+
+async fn runs(hello: &Hello) -> Result<Vec<Running>, Complaint> {
+    let failed = |error: &(dyn std::error::Error + 'static)| {
+        Complaint::new("the control plane does not tell what runs")
+            .at(hello.url.clone())
+            .because(error)
+    };
+    let connection = sundown_driver::connect(Some(&hello.kubeconfig)).await;
+    let client = connection.map_err(|error| failed(&error))?.client;
+    let mut found = Vec::new();
+    for kind in [Known::RayJob, Known::RayCluster, Known::Job, Known::Pod] {
+        let all = objects::list(&client, kind, None).await;
+        let all = all.map_err(|error| failed(&error))?;
+        let is_shown =
+            |it: &&serde_json::Value| kind == Known::RayCluster || objects::is_unfinished(kind, it);
+        found.extend(all.iter().filter(is_shown).map(|object| Running {
+            kind: kind.word(),
+            namespace: text(object, "/metadata/namespace").to_owned(),
+            name: text(object, "/metadata/name").to_owned(),
+            state: objects::state(kind, object),
+        }));
+    }
+    Ok(found)
+}
+
+fn in_words(told: &Told) -> String {
+    let data = told.data.display();
+    let (Some(hello), Some(standing)) = (&told.hello, &told.standing) else {
+        let mut text = format!("no control plane is up\n\n  data  {data}\n");
+        if !told.orphans.is_empty() {
+            let count = told.orphans.len();
+            let _ = write!(
+                text,
+                "\n{count} of its pods still run: {}\n  `sundown down` ends them, `sundown up` goes on with them\n",
+                told.orphans.join(", ")
+            );
+        }
+        return text;
+    };
+    let node = match (&standing.node, standing.runs_pods) {
+        (_, false) => "none: pods do not run here (--node=false)".to_owned(),
+        (None, true) => "not started: no pod has needed it yet".to_owned(),
+        (Some(node), true) => {
+            let how = if node.rootless { "rootless" } else { "rootful" };
+            format!("{how}: {}", node.reason)
+        }
+    };
+    let ends = if standing.while_used {
+        "by itself, a minute after nothing runs and nobody is there"
+    } else {
+        "when it is told to"
+    };
+    let mut text = format!(
+        "sundown {} is up, process {}\n\n  \
+         API server  {}\n  \
+         kubeconfig  {}\n  \
+         data        {data}\n  \
+         node        {node}\n  \
+         clients     {}\n  \
+         ends        {ends}\n\n",
+        hello.version,
+        hello.pid,
+        hello.url,
+        hello.kubeconfig.display(),
+        standing.clients,
+    );
+    if told.runs.is_empty() {
+        text.push_str("nothing runs\n");
+        return text;
+    }
+    let width = |it: &Running| it.kind.len() + it.namespace.len() + it.name.len() + 2;
+    let widest = told.runs.iter().map(width).max().unwrap_or_default();
+    for it in &told.runs {
+        let name = format!("{}/{}/{}", it.kind, it.namespace, it.name);
+        let _ = writeln!(text, "  {name:widest$}  {}", it.state);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_what_is_up_and_what_runs() {
+        let told = Told {
+            up: true,
+            data: "/d".into(),
+            hello: Some(Hello {
+                version: "0.1.0".into(),
+                pid: 7,
+                url: "https://127.0.0.1:1".into(),
+                kubeconfig: "/d/kubeconfig".into(),
+            }),
+            standing: Some(Standing {
+                while_used: true,
+                runs_pods: true,
+                clients: 1,
+                node: None,
+            }),
+            runs: vec![Running {
+                kind: "pod",
+                namespace: "default".into(),
+                name: "p".into(),
+                state: "Running".into(),
+            }],
+            orphans: Vec::new(),
+        };
+        let text = in_words(&told);
+        assert!(text.contains("not started"), "{text}");
+        assert!(text.contains("pod/default/p  Running"), "{text}");
+        let json = serde_json::to_value(&told).unwrap();
+        assert_eq!(json["up"], true);
+        assert_eq!(json["pid"], 7);
+        assert_eq!(json["runsPods"], true);
+    }
+}
