@@ -19,6 +19,7 @@ use crate::data::Data;
 use crate::definitions;
 use crate::embedded::{Door, Embedded};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
+use crate::machine::egress::{self, Egress};
 use crate::machine::{Link, Logs, Machine, Parts};
 use crate::node::NodeOptions;
 use crate::ports::{CommitBarrier, SameClock};
@@ -213,6 +214,9 @@ impl Builder {
         watch_over(&shared, &mut tasks);
         let machine = match (&self.node, link) {
             (Some(node), Some(link)) => {
+                if node.egress {
+                    offer_egress(Arc::clone(&link), &mut tasks);
+                }
                 Some(Arc::new(machine(node, link, client.clone(), authority)?))
             }
             _ => None,
@@ -285,6 +289,18 @@ fn link(node: &NodeOptions) -> Arc<Link> {
     Arc::new(Link::new(config))
 }
 
+/// The way out lives as long as the control plane.
+fn offer_egress(link: Arc<Link>, tasks: &mut Tasks) {
+    let stop = tasks.signal();
+    tasks.spawn("egress", async move {
+        tokio::select! {
+            () = egress::serve(Egress::of_host(), link) => {}
+            () = stop.asked() => {}
+        }
+        Ok::<(), String>(())
+    });
+}
+
 fn machine(
     node: &NodeOptions,
     link: Arc<Link>,
@@ -295,6 +311,7 @@ fn machine(
     Ok(Machine::new(Parts {
         link,
         environments: Environments::new(node.environments.clone(), rules),
+        egress: node.egress.then(Egress::of_host),
         client,
         authority,
     }))

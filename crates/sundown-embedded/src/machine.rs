@@ -3,6 +3,7 @@
 //!
 //! Nothing is chosen here. What could not be looked up or done is told as a refusal.
 
+pub(crate) mod egress;
 mod environment;
 mod files;
 mod link;
@@ -30,6 +31,7 @@ use sundown_node::{ContainerKey, HttpProbe, NodeError, ProbeError, Refusal};
 use tokio::net::TcpStream;
 use tokio::sync::mpsc;
 
+use egress::Egress;
 use lookup::Lookup;
 
 pub(crate) use link::Link;
@@ -46,6 +48,8 @@ const IMAGE_REPORTS_MAX: usize = 64;
 pub(crate) struct Parts {
     pub(crate) link: Arc<Link>,
     pub(crate) environments: Environments,
+    /// None: pods reach nothing outside.
+    pub(crate) egress: Option<Egress>,
     /// By which objects are looked up.
     pub(crate) client: Client,
     /// The certificate by which pods know the API server, as PEM.
@@ -57,6 +61,7 @@ pub(crate) struct Parts {
 pub(crate) struct Machine {
     link: Arc<Link>,
     environments: Environments,
+    egress: Option<Egress>,
     lookup: Lookup,
     dashboards: Dashboards,
     names: Arc<Names>,
@@ -80,6 +85,7 @@ impl Machine {
         Self {
             link,
             environments: parts.environments,
+            egress: parts.egress,
             lookup: Lookup::new(parts.client, parts.authority),
             dashboards: Dashboards::new(Arc::new(way_in)),
             names,
@@ -207,10 +213,16 @@ impl Machine {
             }
         };
         let namespace = about.about.namespace_str();
+        let node = self.link.node().await?;
+        let mut environment = environment;
+        if let Some(egress) = &self.egress {
+            environment
+                .variables
+                .extend(egress.variables(node.bridge()));
+        }
         let variables = environment::variables(launch, &environment, namespace, &self.lookup);
         let spec = environment::container_spec(launch, &environment, &variables.await?);
-        let pod = launch.run.pod.as_str();
-        self.link.node().await?.start_container(pod, spec).await?;
+        node.start_container(launch.run.pod.as_str(), spec).await?;
         Ok(())
     }
 

@@ -13,4 +13,6 @@ pub struct NodeOptions {
     pub environments: PathBuf,
     /// The user's rules about images; a file that is not there holds none.
     pub image_rules: PathBuf,
+    /// Whether pip in pods reaches the package index of the host.
+    pub egress: bool,
 }

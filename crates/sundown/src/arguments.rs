@@ -163,6 +163,10 @@ pub(crate) struct Up {
         default_missing_value = "true"
     )]
     pub(crate) node: Option<bool>,
+    /// The way out of pods: a proxy for pip, with the index and the certificates of this machine's
+    /// settings; or none
+    #[arg(long, value_enum, default_value_t = Egress::Proxy)]
+    pub(crate) egress: Egress,
     /// Your rules about what stands for images
     /// [default: `$SUNDOWN_IMAGE_RULES`, else `sundown/images.json` in the user's configuration]
     #[arg(long, value_name = "FILE")]
@@ -173,6 +177,13 @@ pub(crate) struct Up {
     /// Record what the controllers see and do, without secrets, in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) flight_record: Option<PathBuf>,
+}
+
+/// What pods reach outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Egress {
+    Proxy,
+    None,
 }
 
 /// When a write is answered.

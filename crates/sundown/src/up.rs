@@ -14,7 +14,7 @@ use sundown_embedded::{Data, Embedded, Listen, NodeOptions};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::arguments::{Durability, Output, Up};
+use crate::arguments::{Durability, Egress, Output, Up};
 use crate::complaint::Complaint;
 use crate::control::{self, Control, Hello, Served};
 use crate::{data, objects, output};
@@ -216,6 +216,10 @@ fn node_options(arguments: &Up, directory: PathBuf) -> Result<NodeOptions, Compl
     Ok(NodeOptions {
         image_rules: data::image_rules(arguments.image_rules.as_deref()),
         environments: data::environments(),
+        egress: match arguments.egress {
+            Egress::Proxy => true,
+            Egress::None => false,
+        },
         directory,
         program,
     })

@@ -111,7 +111,8 @@ pub(super) fn four_clusters(home: &mut Home) -> Result<()> {
 fn renamed(file: &str, name: &str, into: &Path) -> Result<PathBuf> {
     let text = fs::read_to_string(path(file)).with_context(|| format!("read {file}"))?;
     let (plain, _) = file.split_once('.').unwrap_or((file, ""));
-    let text = text.replace(&format!("  name: {plain}\n"), &format!("  name: {name}\n"));
+    // Also what begins with it: two jobs must not share what one of them cleans up.
+    let text = text.replace(&format!("name: {plain}"), &format!("name: {name}"));
     let path = into.join(format!("{name}.yaml"));
     fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
     Ok(path)

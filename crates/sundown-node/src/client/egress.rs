@@ -1,8 +1,10 @@
 //! The way out of the node's network: a proxy for HTTP's CONNECT at the door, served by this process.
 //! Who may use it, and which settings tell programs about it, is the caller's business.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -32,10 +34,11 @@ pub struct Egress {
 }
 
 /// Where the proxy may lead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct EgressRules {
-    /// Whether pods may reach servers of the host's own loopback, such as a package index there.
-    pub allow_loopback: bool,
+    /// Servers of the host's own loopback that pods may reach, such as a package index: `host:port`, as
+    /// programs name them.
+    pub loopback: BTreeSet<String>,
 }
 
 impl Egress {
@@ -54,13 +57,13 @@ impl Node {
     ) -> Result<Egress, NodeError> {
         let door = self.listen_in_node(at).await?;
         let mut task = JoinSet::new();
-        task.spawn(serve(door, rules));
+        task.spawn(serve(door, Arc::new(rules)));
         Ok(Egress { at, _task: task })
     }
 }
 
 /// Ends with the node.
-async fn serve(mut door: Accepted, rules: EgressRules) {
+async fn serve(mut door: Accepted, rules: Arc<EgressRules>) {
     let mut connections = JoinSet::new();
     loop {
         while connections.len() >= CONNECTION_COUNT_MAX {
@@ -69,21 +72,21 @@ async fn serve(mut door: Accepted, rules: EgressRules) {
         tokio::select! {
             Some(_) = connections.join_next() => {}
             accepted = door.accept() => match accepted {
-                Ok(stream) => drop(connections.spawn(pass(stream, rules))),
+                Ok(stream) => drop(connections.spawn(pass(stream, Arc::clone(&rules)))),
                 Err(_) => return,
             }
         }
     }
 }
 
-async fn pass(inside: TcpStream, rules: EgressRules) {
+async fn pass(inside: TcpStream, rules: Arc<EgressRules>) {
     let mut inside = BufReader::new(inside);
     let target = timeout(REQUEST_TIMEOUT, read_request(&mut inside)).await;
     let Ok(Ok(target)) = target else {
         return;
     };
     let refusal = match target {
-        Some(target) => match timeout(CONNECT_TIMEOUT, connect(&target, rules)).await {
+        Some(target) => match timeout(CONNECT_TIMEOUT, connect(&target, &rules)).await {
             Ok(Ok(mut outside)) => {
                 let answer = inside.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n");
                 if answer.await.is_ok() {
@@ -120,10 +123,13 @@ async fn read_request(from: &mut BufReader<TcpStream>) -> io::Result<Option<Stri
 }
 
 /// Connects to the first address of the target that may be reached and answers.
-async fn connect(target: &str, rules: EgressRules) -> io::Result<TcpStream> {
+async fn connect(target: &str, rules: &EgressRules) -> io::Result<TcpStream> {
     let found: Vec<SocketAddr> = tokio::net::lookup_host(target).await?.collect();
     let mut last = io::Error::from(io::ErrorKind::PermissionDenied);
-    for address in found.into_iter().filter(|each| rules.allow(each.ip())) {
+    for address in found
+        .into_iter()
+        .filter(|each| rules.allow(target, each.ip()))
+    {
         match TcpStream::connect(address).await {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
@@ -134,14 +140,14 @@ async fn connect(target: &str, rules: EgressRules) -> io::Result<TcpStream> {
 
 impl EgressRules {
     /// The host's own services are not meant for pods. Judged by address: a name may lead anywhere.
-    fn allow(self, address: IpAddr) -> bool {
+    fn allow(&self, target: &str, address: IpAddr) -> bool {
         let address = address.to_canonical();
         let is_local = address.is_loopback() || address.is_unspecified();
         let is_link_local = match address {
             IpAddr::V4(address) => address.is_link_local(),
             IpAddr::V6(address) => address.is_unicast_link_local(),
         };
-        !is_link_local && !address.is_multicast() && (self.allow_loopback || !is_local)
+        !is_link_local && !address.is_multicast() && (!is_local || self.loopback.contains(target))
     }
 }
 
@@ -153,7 +159,7 @@ mod tests {
     fn the_hosts_own_services_are_out_of_reach_unless_allowed() {
         let strict = EgressRules::default();
         let open = EgressRules {
-            allow_loopback: true,
+            loopback: BTreeSet::from(["index:443".to_owned()]),
         };
         for (address, by_default, if_allowed) in [
             ("127.0.0.1", false, true),
@@ -164,8 +170,9 @@ mod tests {
             ("203.0.113.7", true, true),
         ] {
             let address: IpAddr = address.parse().unwrap();
-            assert_eq!(strict.allow(address), by_default, "{address}");
-            assert_eq!(open.allow(address), if_allowed, "{address}");
+            assert_eq!(strict.allow("index:443", address), by_default, "{address}");
+            assert_eq!(open.allow("index:443", address), if_allowed, "{address}");
+            assert_eq!(open.allow("index:22", address), by_default, "{address}");
         }
     }
 }

@@ -253,6 +253,8 @@ fn for_ray() -> impl Iterator<Item = (String, String)> {
         // Nobody asked to be counted; the report is tried even so, hence the address of nobody.
         ("RAY_USAGE_STATS_ENABLED", "0"),
         ("RAY_USAGE_STATS_REPORT_URL", "http://127.0.0.1:9"),
+        // What Ray warns in every job that it will become; there are no accelerators here.
+        ("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0"),
     ];
     variables
         .into_iter()

@@ -210,7 +210,7 @@ pub(crate) fn the_way_out_is_a_proxy() -> Result<()> {
         let port = outside.local_addr()?.port();
         let bridge = world.node.bridge();
         let rules = EgressRules {
-            allow_loopback: true,
+            loopback: std::iter::once(format!("127.0.0.1:{port}")).collect(),
         };
         let open = SocketAddrV4::new(bridge, 3128);
         let open = world.node.offer_egress(open, rules).await?;
