@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use client::{ControlError, Held, connect, down, forward, status};
+pub(crate) use client::{ControlError, Gone, Held, connect, down, forward, status};
 pub(crate) use idle::until_unused;
 pub(crate) use serve::{Control, Served};
 pub(crate) use stop::{Graces, stop_pods};
@@ -49,7 +49,8 @@ pub(crate) enum Answer {
     Step {
         text: String,
     },
-    /// Nothing runs any more; the control plane ends now.
+    /// The control plane ends: told to clients that are there, and to whoever asked for it when
+    /// nothing runs any more.
     Ending,
     Refused {
         message: String,

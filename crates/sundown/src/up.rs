@@ -96,27 +96,36 @@ async fn serve(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: started.pid,
             url: started.url.clone(),
-            kubeconfig: started.kubeconfig.clone(),
+            kubeconfig: absolute(&started.kubeconfig),
         },
         while_used: arguments.while_used,
         local: local.clone(),
         clients: watch::Sender::new(0),
         is_ending: watch::Sender::new(false),
+        is_down: watch::Sender::new(false),
     });
-    let mut is_ending = served.is_ending.subscribe();
+    let mut is_down = served.is_down.subscribe();
     let clients = served.clients.subscribe();
+    let answering = answer_control(control.as_ref(), Arc::clone(&served));
+    tokio::pin!(answering);
     let failed = tokio::select! {
         failed = embedded.failed() => failed,
-        () = ends.asked() => Ok(()),
-        () = answer_control(control.as_ref(), served) => Ok(()),
-        _ = is_ending.wait_for(|is_ending| *is_ending) => Ok(()),
+        () = ends.asked() => {
+            served.is_ending.send_replace(true);
+            Ok(())
+        }
+        () = &mut answering => Ok(()),
+        _ = is_down.wait_for(|is_down| *is_down) => Ok(()),
         () = control::until_unused(&local, clients), if arguments.while_used => Ok(()),
     };
     let pods = objects::unfinished(&local.client()).await;
     // What cannot be told runs.
     let pods = pods.map_or(1, |all| all.iter().filter(|it| it.kind == "pod").count());
-    let stopped = embedded.stop().await;
-    drop(control);
+    // Clients hear of the end while it happens.
+    let stopped = tokio::select! {
+        stopped = embedded.stop() => stopped,
+        () = &mut answering => Ok(()),
+    };
     if let Some(directory) = &started.data {
         end_node(directory, pods).await;
     }
@@ -138,6 +147,11 @@ fn open_control(started: &Started) -> Result<Option<Control>, Complaint> {
             .because(&error)
     })?;
     Ok(Some(control))
+}
+
+/// Clients may stand in another directory.
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 async fn answer_control(control: Option<&Control>, served: Arc<Served>) {

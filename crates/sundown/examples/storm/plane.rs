@@ -58,7 +58,7 @@ impl Plane {
             Kind::Ours { binary } => {
                 let mut command = Command::new(binary);
                 command
-                    .args(["up", "--durability=strict", "--data-dir"])
+                    .args(["up", "--node=false", "--durability=strict", "--data-dir"])
                     .arg(self.home.join("data"));
                 self.spawn("sundown", &mut command)?;
             }

@@ -21,7 +21,7 @@ impl Server {
     /// Starts it on a data directory and waits until it says that it is up.
     pub(crate) async fn start(binary: &Path, data: &Path, with_node: bool) -> Result<Self> {
         let mut child = Command::new(binary)
-            .args(["up", "-o", "json", "--data-dir"])
+            .args(["up", "--node=false", "-o", "json", "--data-dir"])
             .arg(data)
             .args(with_node.then_some("--node"))
             .stdin(Stdio::null())

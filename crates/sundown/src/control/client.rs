@@ -36,12 +36,29 @@ pub(crate) struct Held {
     reader: BufReader<UnixStream>,
 }
 
+/// How a control plane went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// Somebody told it to end, and it said so.
+    Asked,
+    /// Without a word.
+    Lost,
+}
+
 impl Held {
-    /// Returns when the control plane has ended. Cancel-safe.
-    pub(crate) async fn gone(&mut self) {
-        let mut byte = [0];
-        // It says nothing more; whatever comes is its end.
-        while matches!(self.reader.read(&mut byte).await, Ok(count) if count > 0) {}
+    /// Returns when the control plane ends. Cancel-safe: what was read is kept.
+    pub(crate) async fn gone(&mut self) -> Gone {
+        loop {
+            match self.reader.fill_buf().await {
+                // It says one thing only after its hello: that it ends.
+                Ok(bytes) if bytes.contains(&b'\n') => return Gone::Asked,
+                Ok(bytes) if !bytes.is_empty() => {
+                    let length = bytes.len();
+                    self.reader.consume(length);
+                }
+                Ok(_) | Err(_) => return Gone::Lost,
+            }
+        }
     }
 }
 

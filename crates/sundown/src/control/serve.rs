@@ -28,8 +28,10 @@ pub(crate) struct Served {
     pub(crate) local: Local,
     /// How many connections are open.
     pub(crate) clients: watch::Sender<usize>,
-    /// Set when somebody has asked for the end and everything else has ended.
+    /// Whether it was told to end: clients shall not start another.
     pub(crate) is_ending: watch::Sender<bool>,
+    /// Whether somebody asked for it by the socket, and all pods have ended.
+    pub(crate) is_down: watch::Sender<bool>,
 }
 
 /// The socket, removed when dropped.
@@ -110,6 +112,12 @@ async fn answer(served: &Served, stream: UnixStream) -> io::Result<()> {
     match request {
         Request::Hello => {
             send(&mut stream, &Answer::Hello(served.hello.clone())).await?;
+            let mut is_ending = served.is_ending.subscribe();
+            tokio::select! {
+                closed = until_closed(&mut stream) => return closed,
+                _ = is_ending.wait_for(|is_ending| *is_ending) => {}
+            }
+            send(&mut stream, &Answer::Ending).await?;
             until_closed(&mut stream).await
         }
         Request::Status => send(&mut stream, &Answer::Status(standing(served).await)).await,
@@ -159,6 +167,7 @@ async fn open(local: &Local, namespace: &str, service: &str, port: u16) -> Resul
 
 /// Pods first: a controller that still worked would make new ones, so all are held before.
 async fn go_down(served: &Served, stream: &mut UnixStream) -> io::Result<()> {
+    served.is_ending.send_replace(true);
     if let Err(error) = served.local.hold_controllers().await {
         tracing::warn!(%error, "the controllers do not come to rest");
     }
@@ -187,7 +196,7 @@ async fn go_down(served: &Served, stream: &mut UnixStream) -> io::Result<()> {
         step(stream, text).await;
     }
     let said = send(stream, &Answer::Ending).await;
-    served.is_ending.send_replace(true);
+    served.is_down.send_replace(true);
     said?;
     // The end of the process closes it: that is how the other side knows.
     until_closed(stream).await

@@ -59,12 +59,20 @@ pub(super) fn of(parts: &Parts<'_>) -> Cleanup {
         .filter(|(_, it)| !it["metadata"]["deletionTimestamp"].is_null());
     let ending = ending.count();
     if ending > 0 {
-        return Cleanup::Goes(format!("{ending} objects are going"));
+        return Cleanup::Goes(going_count(ending));
     }
     let later = due.filter(|due| due.after > 0 && is_there(parts, due.what));
     Cleanup::Settled {
         kept: kept(&left),
         later: later.map(|due| format!("{} in {} s", going(parts, due.what), due.after)),
+    }
+}
+
+/// How many objects are on their way out.
+pub(super) fn going_count(count: usize) -> String {
+    match count {
+        1 => "1 object is going".to_owned(),
+        count => format!("{count} objects are going"),
     }
 }
 

@@ -61,6 +61,8 @@ pub(super) enum Source {
 pub(super) struct Line {
     pub(super) source: String,
     pub(super) text: String,
+    /// Whether it is about the log, and not of it.
+    pub(super) is_ours: bool,
 }
 
 /// Which logs are wanted now.
@@ -225,8 +227,12 @@ impl Reader {
             match self.stream(&client, &path, &name).await {
                 Ok(()) => return,
                 Err(Trouble::Refused(why)) => {
-                    let text = format!("its log cannot be read: {why}");
-                    let _ = self.tell.send(Line { source: name, text }).await;
+                    let line = Line {
+                        source: name,
+                        text: format!("its log cannot be read: {why}"),
+                        is_ours: true,
+                    };
+                    let _ = self.tell.send(line).await;
                     return;
                 }
                 Err(Trouble::Away) if self.tell.is_closed() => return,
@@ -262,6 +268,7 @@ impl Reader {
         let line = Line {
             source: source.to_owned(),
             text: text.trim_end_matches(['\n', '\r']).to_owned(),
+            is_ours: false,
         };
         // Closed: nobody wants it any more, and the task is about to end.
         let _ = self.tell.send(line).await;

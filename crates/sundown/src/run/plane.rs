@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 use crate::complaint::Complaint;
-use crate::control::{self, ControlError, Held, Hello};
+use crate::control::{self, ControlError, Gone, Held, Hello};
 
 /// A start takes milliseconds; reading a large data directory on a busy machine may take longer.
 const START_TIME_MAX: Duration = Duration::from_mins(2);
@@ -79,8 +79,8 @@ impl Plane {
     }
 
     /// Returns when the control plane has ended. Cancel-safe.
-    pub(super) async fn gone(&mut self) {
-        self.held.gone().await;
+    pub(super) async fn gone(&mut self) -> Gone {
+        self.held.gone().await
     }
 }
 
@@ -97,8 +97,9 @@ async fn join_or_start(start: &Start) -> Result<(Held, bool), Complaint> {
     loop {
         match control::connect(&start.directory).await {
             Ok(held) => return Ok((held, child.is_some())),
-            Err(ControlError::NotUp) => {}
-            Err(error) => {
+            // One that is about to end answers nothing; the next one will.
+            Err(ControlError::NotUp | ControlError::Silent(_)) => {}
+            Err(error @ ControlError::Refused(_)) => {
                 return Err(Complaint::of(&error).at(start.directory.display().to_string()));
             }
         }

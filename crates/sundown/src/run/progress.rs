@@ -116,6 +116,11 @@ fn environment(parts: &Parts<'_>) -> Stage {
         let why = trouble::waits_for(pod).filter(|_| !has_begun(pod))?;
         Some((image(pod), why))
     });
+    // Not placed yet: nothing is known about its image.
+    let is_new = |pod: &&&Value| text(pod, "/status/phase") == "Pending" && !has_begun(pod);
+    if waiting.is_none() && !pods.is_empty() && pods.iter().all(|pod| is_new(&pod)) {
+        return is(State::Waiting, String::new());
+    }
     match (waiting, pods.first()) {
         (Some((image, why)), _) if why.is_empty() => is(State::Active, image),
         (Some((image, why)), _) => is(State::Active, format!("{image}: {why}")),

@@ -26,7 +26,7 @@ use super::target::Target;
 use super::watch::Watches;
 use super::{STOPPED, trouble};
 use crate::complaint::Complaint;
-use crate::control::{self, Request};
+use crate::control::{self, Gone, Request};
 use crate::objects::{self, text};
 
 /// How often a live region moves.
@@ -116,7 +116,7 @@ impl Session {
         tokio::select! {
             line = self.logs.next() => {
                 if let Some(line) = line {
-                    return self.print(&line.source, &line.text);
+                    return self.print(&line);
                 }
             }
             seen = self.watches.next() => self.snapshot.take(seen),
@@ -125,15 +125,36 @@ impl Session {
                     return Ok(Turn::Ends(code));
                 }
             }
-            () = self.plane.gone() => self.join_again().await?,
+            gone = self.plane.gone() => match gone {
+                Gone::Lost => self.join_again().await?,
+                Gone::Asked => return Err(self.told_to_end()?),
+            },
             () = sleep(pause) => self.screen.tick()?,
         }
         self.look().await
     }
 
-    fn print(&mut self, source: &str, line: &str) -> Result<Turn, Complaint> {
-        self.screen.tell(&Event::Log { source, line })?;
+    fn print(&mut self, line: &logs::Line) -> Result<Turn, Complaint> {
+        let (source, text) = (&*line.source, &*line.text);
+        if line.is_ours {
+            let text = format!("{source}: {text}");
+            self.screen.tell(&Event::Note { text: &text })?;
+        } else {
+            self.screen.tell(&Event::Log { source, line: text })?;
+        }
         Ok(Turn::Goes)
+    }
+
+    /// Somebody ended the control plane on purpose: this run does not start it again.
+    fn told_to_end(&mut self) -> Result<Complaint, Complaint> {
+        self.screen.close()?;
+        let word = self.target.word();
+        let complaint = Complaint::new("the control plane was told to end");
+        Ok(complaint
+            .at(self.plane.directory().display().to_string())
+            .help(format!(
+                "{word} stays; `sundown run` with the same file starts again and joins it"
+            )))
     }
 
     async fn join_again(&mut self) -> Result<(), Complaint> {
@@ -280,13 +301,14 @@ impl Session {
         if self.deleted.is_some() {
             return match left {
                 0 => is(State::Done, "all gone".to_owned()),
-                left => is(State::Active, format!("{left} objects are going")),
+                left => is(State::Active, cleanup::going_count(left)),
             };
         }
         match (self.ended.is_some(), cleanup) {
             (false, _) => is(State::Waiting, String::new()),
+            (true, _) if self.removes => is(State::Active, "what was applied goes".to_owned()),
             (true, Cleanup::Goes(text)) => is(State::Active, text.clone()),
-            (true, Cleanup::Settled { .. }) => is(State::Done, String::new()),
+            (true, Cleanup::Settled { .. }) => is(State::Done, "as the manifest says".to_owned()),
         }
     }
 

@@ -13,6 +13,10 @@ pub(crate) fn sundown(home: &Path, arguments: &[&str]) -> Command {
     command
         .env("HOME", home)
         .env_remove("XDG_STATE_HOME")
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("SUNDOWN_CACHE")
+        .env_remove("SUNDOWN_IMAGE_RULES")
         .env_remove("SUNDOWN_DATA")
         .env_remove("SUNDOWN_LOG")
         .env_remove("KUBECONFIG")
@@ -45,9 +49,9 @@ impl Up {
         )
     }
 
-    /// Starts one that keeps its data and waits for its word.
+    /// Starts one that keeps its data, without pods, and waits for its word.
     pub(crate) fn start_durable(home: &Path, arguments: &[&str]) -> Result<Self> {
-        Self::spawn(sundown(home, &["up", "-o", "json"]), arguments)
+        Self::spawn(sundown(home, &["up", "--node=false", "-o", "json"]), arguments)
     }
 
     fn spawn(mut command: Command, arguments: &[&str]) -> Result<Self> {
