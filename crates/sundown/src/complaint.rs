@@ -115,6 +115,8 @@ impl Complaint {
     fn text(&self) -> String {
         let mut text = format!("error: {}\n", self.error);
         let mut line = |mark: &str, words: &str| {
+            // A word of several lines keeps its shape, below its first one.
+            let words = words.trim_end().replace('\n', "\n      ");
             let _ = writeln!(text, "  {mark}{words}");
         };
         if let Some(at) = &self.at {

@@ -132,7 +132,7 @@ fn is_alive(leftover: &str) -> bool {
 fn in_words(ended: &Ended, directory: &Path) -> String {
     let mut text = String::new();
     if !ended.unfinished.is_empty() {
-        text.push_str("\nnot finished; they go on when a control plane is up again:\n");
+        text.push_str("\nnot finished; when a control plane is up again they go on as after the drain of a node,\nby a new pod or, without a retry left, to their end:\n");
         for it in &ended.unfinished {
             text += &format!(
                 "  {}/{} -n {}  {}\n",

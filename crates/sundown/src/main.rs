@@ -30,6 +30,9 @@ use complaint::Complaint;
 /// The variable that sets the level of the log, such as `debug` or `sundown_driver=trace`.
 const LOG: &str = "SUNDOWN_LOG";
 
+/// Warnings; what kube says of requests that failed is told by those who made them.
+const QUIET: &str = "warn,kube_client::client::builder=off";
+
 fn main() -> ExitCode {
     let started_at = Instant::now();
     // Before any thread exists: this process may be about to become the node, or a part of a pod.
@@ -81,7 +84,7 @@ fn runtime(mut builder: tokio::runtime::Builder) -> Result<tokio::runtime::Runti
 }
 
 fn start_log() {
-    let level = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new("warn"));
+    let level = EnvFilter::try_from_env(LOG).unwrap_or_else(|_| EnvFilter::new(QUIET));
     tracing_subscriber::fmt()
         .with_env_filter(level)
         .with_writer(std::io::stderr)

@@ -27,7 +27,7 @@ use crate::complaint::Complaint;
 use crate::data;
 use crate::objects::Known;
 
-use apply::{Applied, How, Role};
+use apply::{Applied, ApplyError, How, Role};
 use manifest::Manifest;
 use plane::{Plane, Start};
 use screen::{Event, Screen};
@@ -38,6 +38,9 @@ use target::Target;
 
 /// The exit code of a run that was stopped, as a shell tells it of SIGINT.
 const STOPPED: u8 = 130;
+
+/// How often the file is applied when the control plane is lost meanwhile.
+const TRIES_MAX: usize = 3;
 
 /// Runs a file to its end.
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
@@ -50,7 +53,7 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
         directory,
         image_rules: arguments.image_rules.clone(),
     };
-    let plane = tokio::select! {
+    let mut plane = tokio::select! {
         plane = Plane::join(start) => plane?,
         // Nothing was applied yet, so there is nothing to clean up.
         _ = signals.next() => return Ok(ExitCode::from(STOPPED)),
@@ -65,8 +68,9 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
         pid: hello.pid,
         url: &hello.url,
     })?;
-    let applied = apply_all(&plane, &manifest, arguments, &mut screen).await?;
-    let Some(target) = target(&manifest, &applied)? else {
+    let applied = apply_all(&mut plane, &manifest, arguments, &mut screen).await?;
+    let (applied, is_repeated) = applied;
+    let Some(target) = target(&manifest, &applied, is_repeated)? else {
         return finish_without_job(&plane, arguments, applied, &mut screen).await;
     };
     let session = Session::new(plane, target, applied, arguments.rm, screen, signals);
@@ -99,46 +103,74 @@ fn read(file: &Path) -> Result<Manifest, Complaint> {
     })
 }
 
+/// Applies everything; a control plane that is lost meanwhile is started again. Gives also whether
+/// that happened: then what was there already may be of this very run.
 async fn apply_all(
-    plane: &Plane,
+    plane: &mut Plane,
     manifest: &Manifest,
     arguments: &Run,
     screen: &mut Screen,
-) -> Result<Vec<Applied>, Complaint> {
+) -> Result<(Vec<Applied>, bool), Complaint> {
+    let mut tries = 1;
+    loop {
+        match apply_once(plane, manifest, arguments).await {
+            Ok(all) => {
+                for applied in &all {
+                    screen.tell(&Event::Applied(applied))?;
+                }
+                return Ok((all, tries > 1));
+            }
+            Err(ApplyError::Away(_)) if tries < TRIES_MAX => plane.join_again().await?,
+            Err(error) => return Err(error.into_complaint()),
+        }
+        tries += 1;
+    }
+}
+
+async fn apply_once(
+    plane: &Plane,
+    manifest: &Manifest,
+    arguments: &Run,
+) -> Result<Vec<Applied>, ApplyError> {
     let client = plane.client();
     let namespace = arguments.namespace.as_deref().unwrap_or("default");
-    let place = arguments.file.display().to_string();
     // A job that would be refused is refused before anything else is there.
     if let Some(job) = manifest.job {
         apply::check(&client, &manifest.objects[job], namespace).await?;
     }
-    let mut all = Vec::new();
+    let mut all: Vec<Applied> = Vec::new();
     for (index, object) in manifest.objects.iter().enumerate() {
-        let role = if manifest.job == Some(index) {
-            Role::Job
-        } else {
-            Role::Beside
+        let role = match manifest.job {
+            Some(job) if job == index => Role::Job,
+            Some(_) | None => Role::Beside,
         };
-        let applied = apply::apply(&client, object, role, namespace).await;
-        let applied = applied.map_err(|complaint| {
-            let before: Vec<&str> = all.iter().map(|it: &Applied| &*it.object).collect();
-            let complaint = complaint.help(format!("in {place}, document {}", index + 1));
-            match before.is_empty() {
-                true => complaint,
-                false => complaint.help(format!(
-                    "applied before it, and kept: {}",
-                    before.join(", ")
-                )),
+        match apply::apply(&client, object, role, namespace).await {
+            Ok(applied) => all.push(applied),
+            Err(ApplyError::Refused(complaint)) => {
+                let place = arguments.file.display();
+                let complaint = complaint.help(format!("in {place}, document {}", index + 1));
+                return Err(ApplyError::Refused(with_applied(complaint, &all)));
             }
-        })?;
-        screen.tell(&Event::Applied(&applied))?;
-        all.push(applied);
+            Err(error @ ApplyError::Away(_)) => return Err(error),
+        }
     }
     Ok(all)
 }
 
+fn with_applied(complaint: Complaint, applied: &[Applied]) -> Complaint {
+    if applied.is_empty() {
+        return complaint;
+    }
+    let names: Vec<&str> = applied.iter().map(|it| &*it.object).collect();
+    complaint.help(format!("applied before it, and kept: {}", names.join(", ")))
+}
+
 /// What is followed: the job, else a cluster or a pod until it is ready.
-fn target(manifest: &Manifest, applied: &[Applied]) -> Result<Option<Target>, Complaint> {
+fn target(
+    manifest: &Manifest,
+    applied: &[Applied],
+    is_repeated: bool,
+) -> Result<Option<Target>, Complaint> {
     let by_kind = |kind| {
         applied
             .iter()
@@ -155,7 +187,7 @@ fn target(manifest: &Manifest, applied: &[Applied]) -> Result<Option<Target>, Co
     let Some(target) = Target::of(&found.value) else {
         return Ok(None);
     };
-    if found.how == How::Unchanged && manifest.job.is_some() {
+    if found.how == How::Unchanged && manifest.job.is_some() && !is_repeated {
         let mut snapshot = Snapshot::default();
         snapshot.take(Seen::Put(target.kind, found.value.clone()));
         if let Some(outcome) = outcome::of(&target.parts(&snapshot)) {

@@ -54,13 +54,31 @@ pub(super) enum Role {
     Beside,
 }
 
+/// Why an object is not there.
+#[derive(Debug)]
+pub(super) enum ApplyError {
+    /// Nobody answered: it may be there or not, and asking again tells.
+    Away(Complaint),
+    /// It was refused, or asking again would not tell.
+    Refused(Complaint),
+}
+
+impl ApplyError {
+    /// What is told if nobody asks again.
+    pub(super) fn into_complaint(self) -> Complaint {
+        match self {
+            Self::Away(complaint) | Self::Refused(complaint) => complaint,
+        }
+    }
+}
+
 /// Applies one object.
 pub(super) async fn apply(
     client: &Client,
     object: &Value,
     role: Role,
     namespace: &str,
-) -> Result<Applied, Complaint> {
+) -> Result<Applied, ApplyError> {
     let place = place(client, object, namespace).await?;
     let mut object = object.clone();
     if let Some(namespace) = &place.namespace {
@@ -72,6 +90,10 @@ pub(super) async fn apply(
         Err(error) if objects::code(&error) == Some(409) => {
             meet(client, &place, &object, role).await
         }
+        // A second one of a name that the server makes would be another object.
+        Err(error) if text(&object, "/metadata/name").is_empty() => {
+            Err(ApplyError::Refused(complaint(&object, &error)))
+        }
         Err(error) => Err(refused(&object, &error)),
     }
 }
@@ -81,7 +103,7 @@ pub(super) async fn check(
     client: &Client,
     object: &Value,
     namespace: &str,
-) -> Result<(), Complaint> {
+) -> Result<(), ApplyError> {
     let place = place(client, object, namespace).await?;
     match create(client, &place, object, "&dryRun=All").await {
         // The namespace may be one of the objects of the file.
@@ -108,7 +130,7 @@ async fn meet(
     place: &Place,
     wanted: &Value,
     role: Role,
-) -> Result<Applied, Complaint> {
+) -> Result<Applied, ApplyError> {
     let path = format!("{}/{}", place.collection, text(wanted, "/metadata/name"));
     let failed = |error: &kube::Error| refused(wanted, error);
     let found = objects::send(client, Method::GET, &path, &Value::Null).await;
@@ -116,11 +138,12 @@ async fn meet(
     let difference = difference(&found, wanted);
     if !found["metadata"]["deletionTimestamp"].is_null() {
         let error = format!("{} is being deleted", manifest::name(wanted));
-        return Err(Complaint::new(error).help("try again when it is gone"));
+        let complaint = Complaint::new(error).help("try again when it is gone");
+        return Err(ApplyError::Refused(complaint));
     }
     match (difference, role) {
         (None, _) => Ok(applied(place, found, How::Unchanged)),
-        (Some(field), Role::Job) => Err(other_content(wanted, place, &field)),
+        (Some(field), Role::Job) => Err(ApplyError::Refused(other_content(wanted, place, &field))),
         (Some(_), Role::Beside) => {
             let path = format!("{path}?fieldValidation=Strict");
             let patched = objects::send(client, Method::PATCH, &path, wanted).await;
@@ -153,7 +176,7 @@ fn applied(place: &Place, value: Value, how: How) -> Applied {
 }
 
 /// Where objects of this kind are, as the server tells.
-async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, Complaint> {
+async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, ApplyError> {
     let version = text(object, "/apiVersion");
     let root = if version.contains('/') {
         format!("/apis/{version}")
@@ -162,14 +185,14 @@ async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, 
     };
     let unknown = || {
         let kind = text(object, "/kind");
-        Complaint::new(format!("the server has no kind {kind} in {version}"))
-            .at(manifest::name(object))
-            .help("see what it has: kubectl api-resources")
+        let complaint = Complaint::new(format!("the server has no kind {kind} in {version}"));
+        let complaint = complaint.at(manifest::name(object));
+        ApplyError::Refused(complaint.help("see what it has: kubectl api-resources"))
     };
     let served = objects::send(client, Method::GET, &root, &Value::Null).await;
     let served = served.map_err(|error| match objects::code(&error) {
         Some(404) => unknown(),
-        _ => Complaint::new("the server does not tell what it has").because(&error),
+        _ => refused(object, &error),
     })?;
     let all = objects::list_in(&served, "/resources").iter();
     let mut all = all.filter(|it| it["kind"] == object["kind"] && !text(it, "/name").contains('/'));
@@ -189,8 +212,16 @@ async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, 
     })
 }
 
+fn refused(object: &Value, error: &kube::Error) -> ApplyError {
+    let complaint = complaint(object, error);
+    match error {
+        kube::Error::Api(_) => ApplyError::Refused(complaint),
+        _ => ApplyError::Away(complaint),
+    }
+}
+
 /// The server said no: with the fields, if it names them.
-fn refused(object: &Value, error: &kube::Error) -> Complaint {
+fn complaint(object: &Value, error: &kube::Error) -> Complaint {
     let name = manifest::name(object);
     let kube::Error::Api(status) = error else {
         return Complaint::new(format!("{name} could not be applied")).because(error);

@@ -21,7 +21,7 @@ pub(super) struct Outcome {
     pub(super) exit_code: u8,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) reason: String,
-    /// Why, in lines.
+    /// Why; what came with line breaks has them still.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) causes: Vec<String>,
 }
@@ -155,6 +155,15 @@ fn exit_code(codes: &BTreeSet<(String, i64)>) -> u8 {
 
 /// The first line of a message and its last ones: Ray puts 20,000 characters of log into it.
 fn excerpt(message: &str) -> Vec<String> {
+    let lines = excerpt_lines(message);
+    let is_empty = lines.is_empty();
+    Some(lines.join("\n"))
+        .filter(|_| !is_empty)
+        .into_iter()
+        .collect()
+}
+
+fn excerpt_lines(message: &str) -> Vec<String> {
     let lines: Vec<&str> = message
         .lines()
         .filter(|line| !line.trim().is_empty())
@@ -252,7 +261,8 @@ mod tests {
     #[test]
     fn a_long_message_is_told_by_its_ends() {
         let message: Vec<String> = (0..100).map(|line| format!("line {line}")).collect();
-        let told = excerpt(&message.join("\n"));
+        assert!(excerpt("").is_empty());
+        let told = excerpt_lines(&message.join("\n"));
         assert_eq!(told.len(), LINES_TOLD_MAX + 1);
         assert_eq!(told[0], "line 0");
         assert_eq!(told[1], "... 88 lines");

@@ -16,7 +16,18 @@ fn check(arguments: &[&str], code: i32, expect: &str) -> Result<()> {
 #[test]
 fn says_what_it_is_and_what_it_can() -> Result<()> {
     check(&["--version"], 0, "sundown 0.")?;
-    for command in ["up", "run", "status", "down", "reset", "env", "db", "explain", "sim", "completions"] {
+    for command in [
+        "up",
+        "run",
+        "status",
+        "down",
+        "reset",
+        "env",
+        "db",
+        "explain",
+        "sim",
+        "completions",
+    ] {
         check(&[command, "--help"], 0, "\nExample")?;
     }
     check(&["completions", "bash"], 0, "_sundown()")
@@ -43,7 +54,11 @@ fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
     check(&["reset"], 0, "there is no data in")?;
     check(&["env"], 0, "no environments in")?;
     check(&["env", "prune", "x"], 2, "there is no environment \"x\"")?;
-    check(&["env", "make", "no/such:image"], 1, "nothing stands for image")?;
+    check(
+        &["env", "make", "no/such:image"],
+        1,
+        "nothing stands for image",
+    )?;
     let json = r#"{"error":"there is no data directory""#;
     check(&["db", "dump", "-o", "json"], 1, json)
 }

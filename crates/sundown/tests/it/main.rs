@@ -4,4 +4,5 @@ mod commands;
 mod db;
 mod dependencies;
 mod process;
+mod run_end_to_end;
 mod up;

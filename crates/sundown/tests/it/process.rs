@@ -51,7 +51,10 @@ impl Up {
 
     /// Starts one that keeps its data, without pods, and waits for its word.
     pub(crate) fn start_durable(home: &Path, arguments: &[&str]) -> Result<Self> {
-        Self::spawn(sundown(home, &["up", "--node=false", "-o", "json"]), arguments)
+        Self::spawn(
+            sundown(home, &["up", "--node=false", "-o", "json"]),
+            arguments,
+        )
     }
 
     fn spawn(mut command: Command, arguments: &[&str]) -> Result<Self> {
