@@ -11,7 +11,7 @@ use sundown_driver::controllers::{OWNER_GC, Selection, of_node};
 use sundown_driver::{Driver, DriverHandle, Recorder, RecorderError};
 use sundown_node::environment::{Environments, RuleError, Rules};
 use sundown_server::{
-    ApiService, Clock, Credential, Entropy, Https, HttpsError, Identity, IdentityError,
+    ApiService, Clock, Credential, Entropy, Front, Https, HttpsError, Identity, IdentityError,
     ManualClock, Shared, SystemClock, Tasks,
 };
 
@@ -20,7 +20,7 @@ use crate::definitions;
 use crate::embedded::{Door, Embedded};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
 use crate::machine::egress::{self, Egress};
-use crate::machine::{Link, Logs, Machine, Parts};
+use crate::machine::{Link, Logs, Machine, Parts, arrivals};
 use crate::node::NodeOptions;
 use crate::ports::{CommitBarrier, SameClock};
 
@@ -183,9 +183,12 @@ impl Builder {
             garbage_collector: self.garbage_collector,
             ..sundown_api::Config::default()
         };
+        let link = self.node.as_ref().map(link);
+        let bridge = link.iter().map(|link| link.bridge().to_string());
+        let names: Vec<String> = bridge.collect();
         let (shared, identity) = match &self.data {
             Some(data) => {
-                let (shared, identity) = data.open(config, Arc::clone(&clock))?;
+                let (shared, identity) = data.open(config, Arc::clone(&clock), &names)?;
                 (shared, Some(identity))
             }
             None => (
@@ -193,7 +196,6 @@ impl Builder {
                 None,
             ),
         };
-        let link = self.node.as_ref().map(link);
         let shared = Arc::new(match &link {
             Some(link) => shared.logging_from(Arc::new(Logs(Arc::clone(link)))),
             None => shared,
@@ -201,16 +203,21 @@ impl Builder {
         let mut tasks = Tasks::new();
         let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
         let client = Client::new(service, "default");
-        let mut authority = String::new();
-        let door = match &self.listen {
-            Some(listen) => {
-                let identity = identity.map_or_else(|| Identity::generate(&[]), Ok)?;
-                identity.ca_pem().clone_into(&mut authority);
-                let data = self.data.as_ref();
-                Some(open_door(listen, data, identity, &shared, &mut tasks).await?)
-            }
-            None => None,
+        let identity = match identity {
+            None if self.listen.is_some() || link.is_some() => Some(Identity::generate(&names)?),
+            identity => identity,
         };
+        let mut door = None;
+        if let (Some(listen), Some(identity)) = (&self.listen, &identity) {
+            let data = self.data.as_ref();
+            door = Some(open_door(listen, data, identity, &shared, &mut tasks).await?);
+        }
+        let mut authority = String::new();
+        if let (Some(link), Some(identity)) = (&link, &identity) {
+            identity.ca_pem().clone_into(&mut authority);
+            let front = Front::new(Arc::clone(&shared), identity)?;
+            tasks.spawn("door of pods", front.serve(arrivals(link), tasks.signal()));
+        }
         watch_over(&shared, &mut tasks);
         let machine = match (&self.node, link) {
             (Some(node), Some(link)) => {
@@ -320,13 +327,13 @@ fn machine(
 async fn open_door(
     listen: &Listen,
     data: Option<&Data>,
-    identity: Identity,
+    identity: &Identity,
     shared: &Arc<Shared>,
     tasks: &mut Tasks,
 ) -> Result<Door, StartError> {
     let https = match data {
-        Some(data) => data.bind(listen, shared, &identity).await?,
-        None => Https::bind(Arc::clone(shared), &identity, listen.address).await?,
+        Some(data) => data.bind(listen, shared, identity).await?,
+        None => Https::bind(Arc::clone(shared), identity, listen.address).await?,
     };
     let url = https.url();
     let content = identity.kubeconfig(&url, Credential::Token);

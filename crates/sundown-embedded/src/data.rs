@@ -40,6 +40,7 @@ impl Data {
         &self,
         config: sundown_api::Config,
         clock: Arc<dyn Clock>,
+        names: &[String],
     ) -> Result<(Shared, Identity), StartError> {
         let options = sundown_disk::Options {
             history: config.history,
@@ -47,23 +48,27 @@ impl Data {
         };
         let (disk, store) = Disk::open(&self.directory, options)?;
         // Before the first write: a start that is interrupted here is one of a new directory still.
-        let identity = self.identity(store.revision() == Revision::ZERO)?;
+        let identity = self.identity(store.revision() == Revision::ZERO, names)?;
         let (keep, entropy) = (Box::new(disk), Entropy::system());
         let shared = Shared::durable(config, clock, entropy, store, keep, self.durability)?;
         Ok((shared.signing_as(&identity), identity))
     }
 
-    fn identity(&self, is_new: bool) -> Result<Identity, StartError> {
+    /// The identity that is kept, answering to these names too.
+    fn identity(&self, is_new: bool, names: &[String]) -> Result<Identity, StartError> {
         let path = self.directory.join("identity.json");
         if !self.new_identity {
-            if let Some(identity) = Identity::load(&path)? {
+            if let Some(mut identity) = Identity::load(&path)? {
+                if identity.answer_to(names)? {
+                    identity.save(&path)?;
+                }
                 return Ok(identity);
             }
             if !is_new {
                 return Err(StartError::IdentityGone { path });
             }
         }
-        let identity = Identity::generate(&[])?;
+        let identity = Identity::generate(names)?;
         identity.save(&path)?;
         Ok(identity)
     }

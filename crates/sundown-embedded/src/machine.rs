@@ -3,6 +3,8 @@
 //!
 //! Nothing is chosen here. What could not be looked up or done is told as a refusal.
 
+mod api_service;
+mod door;
 pub(crate) mod egress;
 mod environment;
 mod files;
@@ -24,6 +26,7 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
 use kube::Client;
+use sundown_decide::pod::API_PORT;
 use sundown_driver::{Beyond, Dashboards, Dial};
 use sundown_model::{Deed, DeedOutcome, DeedRefusal, Question, Reply, What, node};
 use sundown_node::environment::{Environments, Standing};
@@ -34,6 +37,7 @@ use tokio::sync::mpsc;
 use egress::Egress;
 use lookup::Lookup;
 
+pub(crate) use door::arrivals;
 pub(crate) use link::Link;
 pub(crate) use logs::Logs;
 
@@ -94,11 +98,14 @@ impl Machine {
         }
     }
 
-    /// Makes this machine known as a node.
+    /// Makes this machine known as a node, and the API server known to its pods.
     ///
     /// Errors: the API server did not take it.
     pub(crate) async fn register(&self, now: Timestamp) -> Result<(), kube::Error> {
-        registration::register(self.lookup.client(), now).await
+        let client = self.lookup.client();
+        registration::register(client, now).await?;
+        let at = SocketAddrV4::new(self.link.bridge(), API_PORT);
+        api_service::publish(client, at).await
     }
 
     /// The node, if a pod has needed one.

@@ -8,6 +8,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::stream::{self, Stream};
+use futures::{StreamExt, future};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
@@ -26,9 +28,16 @@ const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// A bound socket that is ready to serve.
+#[derive(Debug)]
 pub struct Https {
     listener: TcpListener,
     address: SocketAddr,
+    front: Front,
+}
+
+/// How connections are served, wherever they come from.
+#[derive(Clone)]
+pub struct Front {
     tls: TlsAcceptor,
     shared: Arc<Shared>,
     token: Token,
@@ -59,16 +68,14 @@ impl Https {
         identity: &Identity,
         address: SocketAddr,
     ) -> Result<Self, HttpsError> {
-        let tls = TlsAcceptor::from(Arc::new(identity.tls()?));
+        let front = Front::new(shared, identity)?;
         let failed = |source| HttpsError::Bind { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
         Ok(Self {
             listener,
             address,
-            tls,
-            shared,
-            token: Token::new(identity.token()),
+            front,
         })
     }
 
@@ -87,27 +94,47 @@ impl Https {
         format!("https://{}", SocketAddr::new(ip, self.address.port()))
     }
 
-    /// Serves until `stop` is asked; then accepts nothing more, ends the watches, lets requests
-    /// finish and cuts off what takes longer than five seconds.
+    /// Serves until `stop` is asked, see [`Front::serve`].
     ///
     /// Errors: a commit has failed, see [`Shared::broken`].
     pub async fn serve(self, stop: Stop) -> Result<(), HttpsError> {
+        self.front.serve(accepted(self.listener), stop).await
+    }
+}
+
+impl Front {
+    /// Serves this state under this identity.
+    ///
+    /// Errors: the identity is not usable for TLS.
+    pub fn new(shared: Arc<Shared>, identity: &Identity) -> Result<Self, IdentityError> {
+        Ok(Self {
+            tls: TlsAcceptor::from(Arc::new(identity.tls()?)),
+            shared,
+            token: Token::new(identity.token()),
+        })
+    }
+
+    /// Serves connections until `stop` is asked; then takes no more, ends the watches, lets requests
+    /// finish and cuts off what takes longer than five seconds.
+    ///
+    /// Errors: a commit has failed, see [`Shared::broken`].
+    pub async fn serve(
+        self,
+        arrivals: impl Stream<Item = TcpStream>,
+        stop: Stop,
+    ) -> Result<(), HttpsError> {
+        // Boxed, so that it can be dropped before the end.
+        let mut arrivals = Box::pin(arrivals);
         let mut connections = JoinSet::new();
         let end = loop {
             tokio::select! {
                 () = stop.asked() => break Ok(()),
                 cause = self.shared.broken() => break Err(HttpsError::Broken { cause }),
                 Some(ended) = connections.join_next() => log_panic(ended),
-                accepted = self.listener.accept() => match accepted {
-                    Ok((stream, peer)) => self.open(&mut connections, stream, peer, &stop),
-                    Err(error) => {
-                        tracing::warn!(%error, "accept a connection");
-                        tokio::time::sleep(ACCEPT_PAUSE).await;
-                    }
-                },
+                Some(stream) = arrivals.next() => self.open(&mut connections, stream, &stop),
             }
         };
-        drop(self.listener);
+        drop(arrivals);
         let drain = async { while connections.join_next().await.is_some() {} };
         if tokio::time::timeout(DRAIN_TIME_MAX, drain).await.is_err() {
             tracing::warn!(connection_count = connections.len(), "cut off at the end");
@@ -116,15 +143,10 @@ impl Https {
         end
     }
 
-    fn open(
-        &self,
-        connections: &mut JoinSet<()>,
-        stream: TcpStream,
-        peer: SocketAddr,
-        stop: &Stop,
-    ) {
+    fn open(&self, connections: &mut JoinSet<()>, stream: TcpStream, stop: &Stop) {
+        let peer = stream.peer_addr().ok();
         if connections.len() >= CONNECTIONS_MAX {
-            tracing::warn!(%peer, CONNECTIONS_MAX, "too many connections");
+            tracing::warn!(?peer, CONNECTIONS_MAX, "too many connections");
             return;
         }
         let shared = Arc::clone(&self.shared);
@@ -132,18 +154,32 @@ impl Https {
         connections.spawn(async move {
             if let Err(error) = connection::serve(stream, tls, shared, token, stop).await {
                 // A client that goes away is everyday business.
-                tracing::debug!(%peer, error = %error, "connection");
+                tracing::debug!(?peer, error = %error, "connection");
             }
         });
     }
 }
 
-impl std::fmt::Debug for Https {
+impl std::fmt::Debug for Front {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Https")
-            .field("address", &self.address)
-            .finish_non_exhaustive()
+        f.write_str("Front")
     }
+}
+
+/// Every connection to a socket. Cancelling loses none: accepting is one step.
+fn accepted(listener: TcpListener) -> impl Stream<Item = TcpStream> {
+    let tried = stream::unfold(listener, |listener| async {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => Some(stream),
+            Err(error) => {
+                tracing::warn!(%error, "accept a connection");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                None
+            }
+        };
+        Some((stream, listener))
+    });
+    tried.filter_map(future::ready)
 }
 
 /// Panics of the core are caught in [`Shared`]; one that gets here concerns its connection only.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, ExtendedKeyUsagePurpose, IsCa,
-    KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
+    Issuer, KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256,
 };
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
-use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+use rustls::client::verify_server_name;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName};
+use rustls::server::{ParsedCertificate, VerifierBuilderError, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 
 use crate::Entropy;
@@ -20,13 +21,14 @@ use crate::keys::{self, Keys};
 pub use kept::KeepError;
 
 /// The names that a client may know a control plane on this machine by.
-const SERVER_NAMES: [&str; 6] = [
+const SERVER_NAMES: [&str; 7] = [
     "localhost",
     "127.0.0.1",
     "::1",
     "kubernetes",
     "kubernetes.default",
     "kubernetes.default.svc",
+    "kubernetes.default.svc.cluster.local",
 ];
 
 /// First and last year of our certificates.
@@ -75,6 +77,7 @@ pub(crate) struct Certified {
 }
 
 type Authority = CertifiedIssuer<'static, KeyPair>;
+type Signer = Issuer<'static, KeyPair>;
 
 impl Identity {
     /// Makes a new authority, a server certificate for this machine and `extra_names` (DNS names or
@@ -84,9 +87,8 @@ impl Identity {
         let key = key.map_err(|source| issue("the authority", source))?;
         let (key_pem, key_der) = (key.serialize_pem(), key.serialize_der());
         let ca = authority(key).map_err(|source| issue("the authority", source))?;
-        let mut names: Vec<String> = SERVER_NAMES.map(str::to_owned).into();
-        names.extend_from_slice(extra_names);
-        let server = server(&ca, names).map_err(|source| issue("the server", source))?;
+        let server =
+            server(&ca, server_names(extra_names)).map_err(|source| issue("the server", source))?;
         let admin = admin(&ca).map_err(|source| issue("the administrator", source))?;
         Ok(Self {
             ca: Certified {
@@ -100,6 +102,25 @@ impl Identity {
             token: random_hex(),
             signing: keys::generate(),
         })
+    }
+
+    /// Makes the server known by these names too, with a new certificate of the same authority if the
+    /// present one lacks one of them or of those that every server has. Tells whether it was made.
+    ///
+    /// Clients trust the authority, so that kubeconfigs and tokens stay valid.
+    pub fn answer_to(&mut self, extra_names: &[String]) -> Result<bool, IdentityError> {
+        let names = server_names(extra_names);
+        if names
+            .iter()
+            .all(|name| is_valid_for(&self.server.certificate, name))
+        {
+            return Ok(false);
+        }
+        let failed = |source| issue("the server", source);
+        let key = KeyPair::from_pem(&self.ca.key_pem).map_err(failed)?;
+        let issuer = Issuer::new(authority_params().map_err(failed)?, key);
+        self.server = server(&issuer, names).map_err(failed)?;
+        Ok(true)
     }
 
     /// The certificate of the authority, as PEM.
@@ -158,17 +179,36 @@ fn issue(subject: &'static str, source: rcgen::Error) -> IdentityError {
     IdentityError::Issue { subject, source }
 }
 
+fn server_names(extra: &[String]) -> Vec<String> {
+    let own = SERVER_NAMES.iter().map(|name| (*name).to_owned());
+    own.chain(extra.iter().cloned()).collect()
+}
+
+/// Whether a client that knows the server by this name takes the certificate for its own.
+fn is_valid_for(certificate: &CertificateDer<'_>, name: &str) -> bool {
+    let Ok(name) = ServerName::try_from(name) else {
+        return false;
+    };
+    let parsed = ParsedCertificate::try_from(certificate);
+    parsed.is_ok_and(|parsed| verify_server_name(&parsed, &name).is_ok())
+}
+
 fn authority(key: KeyPair) -> Result<Authority, rcgen::Error> {
+    CertifiedIssuer::self_signed(authority_params()?, key)
+}
+
+/// The same at all times: what it issues later names it as it named itself.
+fn authority_params() -> Result<CertificateParams, rcgen::Error> {
     let mut params = params(Vec::new(), "sundown-ca")?;
     params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     params.key_usages = vec![
         KeyUsagePurpose::KeyCertSign,
         KeyUsagePurpose::DigitalSignature,
     ];
-    CertifiedIssuer::self_signed(params, key)
+    Ok(params)
 }
 
-fn server(ca: &Authority, names: Vec<String>) -> Result<Certified, rcgen::Error> {
+fn server(ca: &Signer, names: Vec<String>) -> Result<Certified, rcgen::Error> {
     leaf(
         ca,
         params(names, "kube-apiserver")?,
@@ -177,7 +217,7 @@ fn server(ca: &Authority, names: Vec<String>) -> Result<Certified, rcgen::Error>
 }
 
 /// Kubernetes reads the user from the common name and the groups from the organizations.
-fn admin(ca: &Authority) -> Result<Certified, rcgen::Error> {
+fn admin(ca: &Signer) -> Result<Certified, rcgen::Error> {
     let mut params = params(Vec::new(), "kubernetes-admin")?;
     params
         .distinguished_name
@@ -198,7 +238,7 @@ fn params(names: Vec<String>, common_name: &str) -> Result<CertificateParams, rc
 
 /// The purpose keeps a server certificate from being shown as a client's.
 fn leaf(
-    ca: &Authority,
+    ca: &Signer,
     mut params: CertificateParams,
     purpose: ExtendedKeyUsagePurpose,
 ) -> Result<Certified, rcgen::Error> {
@@ -213,4 +253,58 @@ fn leaf(
         certificate: certificate.into(),
         key: key.serialize_der(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn identity() -> Identity {
+        Identity::generate(&[]).unwrap()
+    }
+
+    #[test]
+    fn a_certificate_is_issued_anew_only_for_a_name_that_it_lacks() {
+        let mut identity = identity();
+        let before = identity.server.certificate.clone();
+        assert!(!identity.answer_to(&[]).unwrap());
+        assert_eq!(identity.server.certificate, before);
+        let names = ["10.88.0.1".to_owned()];
+        assert!(identity.answer_to(&names).unwrap());
+        for name in [
+            "10.88.0.1",
+            "127.0.0.1",
+            "kubernetes.default.svc.cluster.local",
+        ] {
+            assert!(is_valid_for(&identity.server.certificate, name), "{name}");
+        }
+        assert!(!is_valid_for(&identity.server.certificate, "10.88.0.2"));
+        assert!(!identity.answer_to(&names).unwrap());
+    }
+
+    /// A data directory of before the name was among those that every server has.
+    #[test]
+    fn a_certificate_of_earlier_times_is_replaced_under_the_same_authority() {
+        let mut identity = identity();
+        let key = KeyPair::from_pem(&identity.ca.key_pem).unwrap();
+        let issuer = Issuer::new(authority_params().unwrap(), key);
+        identity.server = server(&issuer, vec!["localhost".to_owned()]).unwrap();
+        assert!(identity.answer_to(&[]).unwrap());
+        let mut roots = RootCertStore::empty();
+        roots.add(identity.ca.certificate.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier =
+            rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let name = ServerName::try_from("kubernetes.default.svc.cluster.local").unwrap();
+        let now = rustls::pki_types::UnixTime::now();
+        let verified = rustls::client::danger::ServerCertVerifier::verify_server_cert(
+            &*verifier.build().unwrap(),
+            &identity.server.certificate,
+            &[],
+            &name,
+            &[],
+            now,
+        );
+        assert!(verified.is_ok(), "{verified:?}");
+    }
 }

@@ -25,7 +25,7 @@ mod wire;
 pub use body::Body;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use entropy::Entropy;
-pub use https::{Https, HttpsError};
+pub use https::{Front, Https, HttpsError};
 pub use identity::{Identity, IdentityError, KeepError};
 pub use kubeconfig::{Credential, write_private};
 pub use logs::PodLogs;

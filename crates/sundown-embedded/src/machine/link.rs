@@ -108,6 +108,11 @@ impl Link {
         &self.pods
     }
 
+    /// Where pods reach what stands outside their network.
+    pub(crate) fn bridge(&self) -> Ipv4Addr {
+        self.config.settings.subnet.bridge
+    }
+
     /// Where the node keeps everything.
     pub(super) fn data_directory(&self) -> &Path {
         &self.config.settings.data_dir

@@ -65,7 +65,7 @@ fn ready(now: Timestamp) -> Value {
 }
 
 /// Whether all that is wanted stands there, whatever else does.
-fn says(found: &Value, wanted: &Value) -> bool {
+pub(super) fn says(found: &Value, wanted: &Value) -> bool {
     match (found, wanted) {
         (Value::Object(found), Value::Object(wanted)) => wanted
             .iter()
@@ -124,7 +124,7 @@ fn size() -> Size {
     }
 }
 
-fn request(method: &str, path: &str, body: &Value) -> http::Request<Vec<u8>> {
+pub(super) fn request(method: &str, path: &str, body: &Value) -> http::Request<Vec<u8>> {
     let (media, body) = match method {
         "GET" => ("application/json", Vec::new()),
         "PATCH" => (
