@@ -163,7 +163,7 @@ impl Machine {
                     address: address.ok_or_else(missing)?,
                     port: *port,
                     path: path.clone(),
-                    scheme: if *tls { "HTTPS" } else { "HTTP" }.to_owned(),
+                    tls: *tls,
                     headers: headers.clone(),
                     timeout,
                 };

@@ -155,7 +155,7 @@ async fn await_body(
         address: *to.ip(),
         port: to.port(),
         path: path.to_owned(),
-        scheme: "HTTP".to_owned(),
+        tls: false,
         headers: Vec::new(),
         timeout: Duration::from_secs(5),
     };

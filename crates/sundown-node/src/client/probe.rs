@@ -1,10 +1,12 @@
 //! Probes of a pod's ports, from inside the node's network as a kubelet would do them. Whether a pod is
 //! ready or must be restarted is for the caller to decide.
 
+mod tls;
+
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::{Node, NodeError};
@@ -20,8 +22,8 @@ pub struct HttpProbe {
     pub port: u16,
     /// Starts with `/`.
     pub path: String,
-    /// `HTTP`; `HTTPS` is refused by name.
-    pub scheme: String,
+    /// Over TLS, with whatever certificate.
+    pub tls: bool,
     pub headers: Vec<(String, String)>,
     pub timeout: Duration,
 }
@@ -56,9 +58,6 @@ pub enum ProbeError {
     /// What came is no HTTP.
     #[error("malformed HTTP response from {address}")]
     Malformed { address: SocketAddrV4 },
-    /// We cannot ask this way.
-    #[error("probes with scheme {scheme} are not supported: use HTTP")]
-    Scheme { scheme: String },
     /// The node itself failed, which says nothing about the pod.
     #[error(transparent)]
     Node(NodeError),
@@ -67,10 +66,6 @@ pub enum ProbeError {
 impl Node {
     /// Asks a pod over HTTP.
     pub async fn probe_http(&self, probe: &HttpProbe) -> Result<ProbeResult, ProbeError> {
-        if !probe.scheme.is_empty() && !probe.scheme.eq_ignore_ascii_case("http") {
-            let scheme = probe.scheme.clone();
-            return Err(ProbeError::Scheme { scheme });
-        }
         let asked = timeout(probe.timeout, self.ask_over_http(probe));
         asked.await.unwrap_or(Err(ProbeError::Timeout))
     }
@@ -84,7 +79,7 @@ impl Node {
 
     async fn ask_over_http(&self, probe: &HttpProbe) -> Result<ProbeResult, ProbeError> {
         let address = SocketAddrV4::new(probe.address, probe.port);
-        let mut stream = self
+        let stream = self
             .dial(address, probe.timeout)
             .await
             .map_err(connection)?;
@@ -92,15 +87,37 @@ impl Node {
             address,
             message: error.to_string(),
         };
-        stream
-            .write_all(request(probe).as_bytes())
-            .await
-            .map_err(broken)?;
-        let mut bytes = Vec::new();
-        let mut bounded = stream.take(ANSWER_BYTES_MAX);
-        while !is_whole(&bytes) && bounded.read_buf(&mut bytes).await.map_err(broken)? > 0 {}
+        let asked = request(probe);
+        let answered = if probe.tls {
+            let stream = tls::connect(stream, probe.address).await.map_err(broken)?;
+            converse(stream, &asked).await
+        } else {
+            converse(stream, &asked).await
+        };
+        let bytes = answered.map_err(broken)?;
         parse(&bytes).ok_or(ProbeError::Malformed { address })
     }
+}
+
+/// Asks, and reads as much of the answer as is looked at.
+async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    asked: &str,
+) -> std::io::Result<Vec<u8>> {
+    stream.write_all(asked.as_bytes()).await?;
+    stream.flush().await?;
+    let mut bytes = Vec::new();
+    let mut bounded = stream.take(ANSWER_BYTES_MAX);
+    while !is_whole(&bytes) {
+        match bounded.read_buf(&mut bytes).await {
+            Ok(0) => break,
+            Ok(_) => {}
+            // Many close without a word of farewell; what came counts.
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(bytes)
 }
 
 fn connection(error: NodeError) -> ProbeError {

@@ -41,7 +41,7 @@ fn probe(address: Ipv4Addr, path: &str) -> HttpProbe {
         address,
         port: 8000,
         path: path.to_owned(),
-        scheme: "HTTP".to_owned(),
+        tls: false,
         headers: Vec::new(),
         timeout: Duration::from_secs(20),
     }
@@ -121,10 +121,10 @@ pub(crate) fn the_host_dials_probes_and_forwards() -> Result<()> {
                 .is_success()
         );
         let mut secure = probe(address, "/ok");
-        "HTTPS".clone_into(&mut secure.scheme);
+        secure.tls = true;
         let refused = world.node.probe_http(&secure).await;
         ensure!(
-            matches!(refused, Err(ProbeError::Scheme { .. })),
+            matches!(refused, Err(ProbeError::Connection { .. })),
             "{refused:?}"
         );
         let closed = world
