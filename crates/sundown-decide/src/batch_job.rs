@@ -49,6 +49,7 @@ impl Controller for Jobs {
     type Reason = Reason;
 
     const NAME: &'static str = "batch_job";
+    const TOLD_BY: &'static str = "job-controller";
     const INTERESTS: &'static [Interest] = &[
         Interest {
             scope: Scope::One(JOB),

@@ -71,6 +71,7 @@ impl Controller for Pods {
     type Reason = Reason;
 
     const NAME: &'static str = "pod";
+    const TOLD_BY: &'static str = "kubelet";
     const INTERESTS: &'static [Interest] = &[
         Interest {
             scope: Scope::One(POD),

@@ -43,6 +43,7 @@ impl Controller for Scheduler {
     type Reason = Reason;
 
     const NAME: &'static str = "schedule";
+    const TOLD_BY: &'static str = "default-scheduler";
     const INTERESTS: &'static [Interest] = &[
         Interest {
             scope: Scope::One(POD),

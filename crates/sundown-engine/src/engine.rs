@@ -481,7 +481,7 @@ impl Engine {
             self.state.told.clear();
         }
         if self.state.told.insert(exit::mark(note)) {
-            let by = self.slots[index].name();
+            let by = self.slots[index].told_by();
             let draft = exit::event_of(note, by, &ty.api_version(), &ty.kind, now);
             self.send(index, Write::Create(Arc::new(draft)));
         }

@@ -34,6 +34,7 @@ pub(crate) struct Proposal {
 /// A controller whose types are hidden.
 pub(crate) trait Runs: Debug + Send {
     fn name(&self) -> &'static str;
+    fn told_by(&self) -> &'static str;
     fn interests(&self) -> &'static [Interest];
     fn grants(&self) -> &'static [Grant];
     fn ports(&self) -> &'static [Port];
@@ -91,6 +92,10 @@ impl<C: Controller> Slot<C> {
 impl<C: Controller> Runs for Slot<C> {
     fn name(&self) -> &'static str {
         C::NAME
+    }
+
+    fn told_by(&self) -> &'static str {
+        C::TOLD_BY
     }
 
     fn interests(&self) -> &'static [Interest] {

@@ -24,6 +24,8 @@ pub trait Controller: Clone + Debug + Send + 'static {
 
     /// The name on the command line, in logs and in metrics.
     const NAME: &'static str;
+    /// Whom people are told that a note is from: where it stands for a part of upstream, that one.
+    const TOLD_BY: &'static str = Self::NAME;
     /// What is watched. Merged over all controllers: one watch per resource.
     const INTERESTS: &'static [Interest];
     /// What may leave. Enforced at the engine's exit; RBAC is printed from it.
