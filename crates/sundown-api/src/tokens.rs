@@ -29,6 +29,11 @@ const SECONDS_MIN: i64 = 600;
 const SECONDS_MAX: i64 = 1 << 32;
 const SECONDS_DEFAULT: i64 = 3600;
 
+/// The lifetime by which upstream knows the tokens that are put into pods by themselves, and how long
+/// those really live: many programs read the file once.
+const SECONDS_OF_PODS: i64 = 3607;
+const SECONDS_EXTENDED: i64 = 365 * 24 * 60 * 60;
+
 /// The account that a path asks a token of.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Account<'a> {
@@ -153,8 +158,15 @@ fn issue(
     let expires_at = issued_at
         .saturating_add(SignedDuration::from_secs(seconds))
         .unwrap_or(Timestamp::MAX);
+    let mut ends_at = expires_at;
+    if seconds == SECONDS_OF_PODS && audiences == [ISSUER] {
+        own["warnafter"] = expires_at.as_second().into();
+        ends_at = issued_at
+            .saturating_add(SignedDuration::from_secs(SECONDS_EXTENDED))
+            .unwrap_or(Timestamp::MAX);
+    }
     let claims = json!({
-        "aud": audiences, "exp": expires_at.as_second(), "iat": issued_at.as_second(),
+        "aud": audiences, "exp": ends_at.as_second(), "iat": issued_at.as_second(),
         "iss": ISSUER, "jti": uuid((cx.entropy)()), "kubernetes.io": own,
         "nbf": issued_at.as_second(),
         "sub": format!("system:serviceaccount:{namespace}:{name}"),
