@@ -38,9 +38,10 @@ pub(crate) use events::EVENT_NAMES;
 pub(crate) use eviction::evict;
 
 /// What a client is told who creates an object that nobody acts on yet.
-pub(crate) fn create_warning(ty: &Type) -> Option<String> {
+pub(crate) fn create_warning(server: &Server, ty: &Type) -> Option<String> {
     let kind = &ty.kind;
-    (!ty.is_acted_on)
+    let is_acted_on = ty.is_acted_on || server.config().acted_on.contains(&ty.resource);
+    (!is_acted_on)
         .then(|| format!("{kind} is stored, but no controller of this server acts on it yet"))
 }
 

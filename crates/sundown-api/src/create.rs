@@ -46,7 +46,7 @@ pub(crate) fn create(
         &mut object.metadata,
         false,
     ));
-    warnings.extend(builtin::create_warning(ty));
+    warnings.extend(builtin::create_warning(server, ty));
     complete(&mut object, cx);
     builtin::default(ty, &mut object);
     builtin::admit(server, ty, &mut object)?;

@@ -36,6 +36,8 @@ pub struct Server {
 pub struct Config {
     /// False: no `orphan` or `foregroundDeletion` finalizer is ever added or removed by DELETE.
     pub garbage_collector: bool,
+    /// Kinds that somebody acts on here, of those that a server alone only stores.
+    pub acted_on: Vec<Resource>,
     /// How much history is kept for watches.
     pub history: History,
 }
@@ -44,6 +46,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             garbage_collector: true,
+            acted_on: Vec::new(),
             history: History::default(),
         }
     }

@@ -36,13 +36,6 @@ pub struct Shipped {
 
 struct List(Vec<Shipped>);
 
-impl Shipped {
-    /// The engine with this controller.
-    pub fn add_to(&self, engine: Engine) -> Engine {
-        (self.add)(engine)
-    }
-}
-
 impl Crew for List {
     fn take<C: Controller + Default>(&mut self) {
         self.0.push(Shipped {
@@ -66,7 +59,7 @@ pub struct UnknownController {
 }
 
 impl Selection {
-    /// All controllers.
+    /// All controllers, those of a node too: they run where there is one.
     pub fn all() -> Self {
         Self {
             names: names().into_iter().collect(),
@@ -100,12 +93,19 @@ impl Selection {
         names
     }
 
-    /// An engine with the selected controllers.
+    /// An engine with the selected controllers, for any API server.
     pub fn engine(&self, config: Config) -> Engine {
-        all()
-            .iter()
-            .filter(|shipped| self.contains(shipped.name))
-            .fold(Engine::new(config), |engine, shipped| (shipped.add)(engine))
+        self.add_to(Engine::new(config), &all())
+    }
+
+    /// The same with those of a control plane of our own with a node.
+    pub fn engine_with_node(&self, config: Config) -> Engine {
+        self.add_to(self.engine(config), &of_node())
+    }
+
+    fn add_to(&self, engine: Engine, list: &[Shipped]) -> Engine {
+        let own = list.iter().filter(|shipped| self.contains(shipped.name));
+        own.fold(engine, |engine, shipped| (shipped.add)(engine))
     }
 }
 
@@ -144,7 +144,8 @@ impl FromStr for Selection {
 }
 
 fn names() -> Vec<&'static str> {
-    all().iter().map(|shipped| shipped.name).collect()
+    let every = [all(), of_node()].concat();
+    every.iter().map(|shipped| shipped.name).collect()
 }
 
 fn known(name: &str) -> Result<&'static str, UnknownController> {
@@ -177,6 +178,17 @@ mod tests {
         check("*,-owner_gc", &["ttl"]);
         check("ttl,-ttl", &[]);
         check("-*", &[]);
+    }
+
+    #[test]
+    fn those_of_a_node_are_chosen_as_the_others_are() {
+        let chosen = |text: &str| text.parse::<Selection>().unwrap();
+        assert!(chosen("*").contains("pod"));
+        assert!(!chosen("ttl").contains("pod"));
+        let without = chosen("*,-batch_job");
+        assert!(without.contains("pod") && !without.contains("batch_job"));
+        let error = "pods".parse::<Selection>().unwrap_err().to_string();
+        assert!(error.contains("schedule, pod, batch_job"), "{error}");
     }
 
     #[test]

@@ -7,8 +7,10 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use kube::Client;
-use sundown_driver::controllers::{OWNER_GC, Selection, of_node};
+use sundown_decide::{Jobs, Pods, ServiceNames};
+use sundown_driver::controllers::{OWNER_GC, Selection};
 use sundown_driver::{Driver, DriverHandle, Recorder, RecorderError};
+use sundown_model::{Controller as _, Resource};
 use sundown_node::environment::{Environments, RuleError, Rules};
 use sundown_server::{
     ApiService, Clock, Credential, Entropy, Front, Https, HttpsError, Identity, IdentityError,
@@ -181,6 +183,7 @@ impl Builder {
         };
         let config = sundown_api::Config {
             garbage_collector: self.garbage_collector,
+            acted_on: self.acted_on(),
             ..sundown_api::Config::default()
         };
         let link = self.node.as_ref().map(link);
@@ -249,6 +252,20 @@ impl Builder {
         })
     }
 
+    /// What the controllers of a node act on, of that which a server alone only stores.
+    fn acted_on(&self) -> Vec<Resource> {
+        let of_node = [
+            (Pods::NAME, ("", "pods")),
+            (Jobs::NAME, ("batch", "jobs")),
+            (ServiceNames::NAME, ("", "services")),
+        ];
+        let runs = |name: &str| self.node.is_some() && self.controllers.contains(name);
+        let acting = of_node.into_iter().filter(|(name, _)| runs(name));
+        acting
+            .map(|(_, (group, plural))| Resource::new(group, plural))
+            .collect()
+    }
+
     fn start_controllers(
         self,
         shared: &Arc<Shared>,
@@ -262,11 +279,11 @@ impl Builder {
         } else {
             self.controllers.without(OWNER_GC)
         };
-        let mut engine = controllers.engine(sundown_engine::Config::default());
-        if machine.is_some() {
-            let of_node = of_node();
-            engine = of_node.iter().fold(engine, |engine, it| it.add_to(engine));
-        }
+        let config = sundown_engine::Config::default();
+        let engine = match &machine {
+            Some(_) => controllers.engine_with_node(config),
+            None => controllers.engine(config),
+        };
         let mut driver = Driver::new(engine, client)
             .clock(Arc::new(SameClock(clock)))
             .barrier(Arc::new(CommitBarrier(Arc::clone(shared))));

@@ -256,9 +256,8 @@ async fn answer_a_list(kubeconfig: &Path) -> Result<(), Complaint> {
 fn running(arguments: &Up) -> Vec<&'static str> {
     let mut names = arguments.controllers.names();
     names.retain(|name| arguments.enable_garbage_collector || *name != OWNER_GC);
-    if runs_pods(arguments) {
-        names.extend(of_node().iter().map(|it| it.name));
-    }
+    let of_node = of_node();
+    names.retain(|name| runs_pods(arguments) || of_node.iter().all(|it| it.name != *name));
     names
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn engine_of(controllers: &[String]) -> Result<Engine, Complaint> {
     let selection = selection.map_err(|error| {
         Complaint::of(&error).help("replay it with the version that recorded it")
     })?;
-    Ok(selection.engine(Config::default()))
+    Ok(selection.engine_with_node(Config::default()))
 }
 
 fn tell_begin(
