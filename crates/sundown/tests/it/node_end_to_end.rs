@@ -1,0 +1,212 @@
+//! Pods of the shipped binary: what they write can be read, and they reach the API server by its name,
+//! over restarts of everything.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+use kube::Client;
+use serde_json::{Value, json};
+
+use crate::process::Up;
+
+/// How long anything may take; reached by a failure only.
+const BOUND: Duration = Duration::from_secs(120);
+const PAUSE: Duration = Duration::from_millis(50);
+const PODS: &str = "/api/v1/namespaces/default/pods";
+
+/// Lists the pods of its namespace as any client in a cluster does, until it is told to stop.
+const ASKS: &str = r#"
+import json, os, ssl, time, urllib.request
+base = "/var/run/secrets/kubernetes.io/serviceaccount/"
+trust = ssl.create_default_context(cafile=base + "ca.crt")
+def ask(host, path, body=None):
+    headers = {"Authorization": "Bearer " + open(base + "token").read(), "Content-Type": "application/json"}
+    request = urllib.request.Request(f"https://{host}{path}", body, headers)
+    return json.load(urllib.request.urlopen(request, context=trust, timeout=5))
+own = open(base + "namespace").read()
+given = os.environ["KUBERNETES_SERVICE_HOST"] + ":" + os.environ["KUBERNETES_SERVICE_PORT"]
+seen = set()
+while True:
+    for host in [given, "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]:
+        try:
+            names = [it["metadata"]["name"] for it in ask(host, f"/api/v1/namespaces/{own}/pods")["items"]]
+            who = ask(host, "/apis/authentication.k8s.io/v1/selfsubjectreviews", b'{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"}')
+            line = f"{host} {who['status']['userInfo']['username']} {names}"
+        except Exception as error:
+            line = f"{host} failed"
+        if line not in seen:
+            print(line, flush=True)
+            seen = {it for it in seen if not it.startswith(host + " ")} | {line}
+    time.sleep(0.1)
+"#;
+
+struct Plane {
+    up: Up,
+    client: Client,
+}
+
+impl Plane {
+    async fn start(home: &Path) -> Result<Self> {
+        let up = Up::start_durable(home, &["--node"])?;
+        let kubeconfig = Path::new(up.kubeconfig()).to_owned();
+        let client = sundown_driver::connect(Some(&kubeconfig)).await?.client;
+        Ok(Self { up, client })
+    }
+
+    async fn text(&self, method: &str, path: &str, body: &Value) -> Result<String> {
+        let request = http::Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/json");
+        let body = if body.is_null() {
+            Vec::new()
+        } else {
+            body.to_string().into_bytes()
+        };
+        Ok(self.client.request_text(request.body(body)?).await?)
+    }
+
+    async fn create(&self, name: &str, image: &str, command: &[&str]) -> Result<()> {
+        let pod = json!({
+            "metadata": { "name": name },
+            "spec": {
+                "restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
+                "containers": [{ "name": "main", "image": image, "command": command }],
+            },
+        });
+        self.text("POST", PODS, &pod).await?;
+        Ok(())
+    }
+
+    async fn log(&self, name: &str, query: &str) -> Result<String> {
+        let path = format!("{PODS}/{name}/log?{query}");
+        self.text("GET", &path, &Value::Null).await
+    }
+
+    /// Waits until the log of a pod says something.
+    async fn says(&self, name: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
+        let begun_at = Instant::now();
+        loop {
+            let log = self.log(name, "").await.unwrap_or_default();
+            if wanted(&log) {
+                return Ok(log);
+            }
+            ensure!(begun_at.elapsed() < BOUND, "{name} says {log:?}");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn remove_all(&self) -> Result<()> {
+        self.text("DELETE", PODS, &Value::Null).await?;
+        let begun_at = Instant::now();
+        loop {
+            let pods: Value = serde_json::from_str(&self.text("GET", PODS, &Value::Null).await?)?;
+            if pods["items"].as_array().is_none_or(Vec::is_empty) {
+                return Ok(());
+            }
+            ensure!(begun_at.elapsed() < BOUND, "pods stay: {pods}");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_pods_write_is_read_and_followed_to_its_end() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let plane = Plane::start(home.path()).await?;
+    let script = "echo one; echo two >&2; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo three";
+    plane
+        .create("talks", "busybox", &["sh", "-c", script])
+        .await?;
+    plane.says("talks", |log| log.contains("two")).await?;
+    assert_eq!(plane.log("talks", "tailLines=1").await?, "two\n");
+    assert_eq!(plane.log("talks", "limitBytes=2").await?, "on");
+    let times = plane.log("talks", "timestamps=true&tailLines=1").await?;
+    assert!(times.ends_with("Z two\n"), "{times}");
+    let previous = plane.log("talks", "previous=true").await;
+    let previous = previous
+        .err()
+        .context("there was only one run")?
+        .to_string();
+    assert!(
+        previous.contains("previous terminated container"),
+        "{previous}"
+    );
+    // Followed until it is deleted: the stream ends with the run.
+    let followed = plane.log("talks", "follow=true");
+    let removed = async {
+        tokio::time::sleep(PAUSE).await;
+        plane.remove_all().await
+    };
+    let both = async { tokio::join!(followed, removed) };
+    let (followed, removed) = tokio::time::timeout(BOUND, both).await?;
+    removed?;
+    assert_eq!(followed?, "one\ntwo\n");
+    assert_eq!(plane.up.terminate()?, Some(0));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pod_reaches_the_api_server_by_its_name_over_restarts() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let plane = Plane::start(home.path()).await?;
+    plane
+        .create("asks", "python:3", &["python3", "-c", ASKS])
+        .await?;
+    let account = "system:serviceaccount:default:default";
+    let expect = |host: &str| format!("{host} {account} ['asks']");
+    let hosts = [
+        "kubernetes.default.svc:443",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ];
+    let has_all = |log: &str| hosts.iter().all(|host| log.contains(&expect(host)));
+    plane.says("asks", has_all).await?;
+    // Killed, so that the node and the pod stay.
+    drop(plane);
+    let plane = Plane::start(home.path()).await?;
+    plane.create("other", "busybox", &["true"]).await?;
+    let again = |log: &str| log.contains("['asks', 'other']");
+    plane.says("asks", again).await?;
+    plane.remove_all().await?;
+    assert_eq!(plane.up.terminate()?, Some(0));
+    Ok(())
+}
+
+/// The way in stays what it was for a directory whose certificate is of earlier times: see the tests of
+/// `identity.rs`. Here: the node dies with all its pods, and the next one has the door again.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_door_comes_back_with_another_node() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let plane = Plane::start(home.path()).await?;
+    plane
+        .create("first", "python:3", &["python3", "-c", ASKS])
+        .await?;
+    let account = "system:serviceaccount:default:default";
+    plane.says("first", |log| log.contains(account)).await?;
+    let data = plane.up.started["data"].as_str().context("a directory")?;
+    kill_node(Path::new(data))?;
+    plane
+        .create("second", "python:3", &["python3", "-c", ASKS])
+        .await?;
+    plane.says("second", |log| log.contains(account)).await?;
+    plane.remove_all().await?;
+    assert_eq!(plane.up.terminate()?, Some(0));
+    Ok(())
+}
+
+/// Kills the one process that was started as the node of this very directory.
+fn kill_node(data: &Path) -> Result<()> {
+    let named = data.canonicalize()?.display().to_string();
+    for entry in std::fs::read_dir("/proc")?.flatten() {
+        let Ok(line) = std::fs::read(entry.path().join("cmdline")) else {
+            continue;
+        };
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains("__node") && line.contains(&named) {
+            let id = entry.file_name().to_string_lossy().into_owned();
+            Command::new("kill").args(["-9", &id]).status()?;
+        }
+    }
+    Ok(())
+}
