@@ -157,10 +157,11 @@ impl Controller for RayJobs {
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object) => {
-                touch(object, cache, touched);
+            Change::Added(object) | Change::Deleted(object) => touch(object, cache, touched),
+            // Whose it was has to know that it is theirs no more.
+            Change::Updated { old, new } => {
+                touch(old, cache, touched);
+                touch(new, cache, touched);
             }
             Change::Forgotten(_)
             | Change::Read(_)

@@ -2,6 +2,7 @@
 
 mod collector;
 mod node;
+mod ray;
 mod rest;
 mod store;
 mod ttl;
@@ -10,6 +11,7 @@ mod watch;
 use serde::Serialize;
 
 pub(crate) use node::{at_rest as node_at_rest, on_call, on_event as on_node_event};
+pub(crate) use ray::{at_rest as ray_at_rest, on_event as on_ray_event, on_execution};
 pub(crate) use rest::{at_rest, end_state};
 pub(crate) use watch::WatchCheck;
 
@@ -84,6 +86,20 @@ pub fn invariants() -> &'static [(&'static str, &'static str)] {
         ("P5", "nobody is killed before their grace is over"),
         ("B1", "every success of a job's pods is counted once"),
         ("B2", "no job has more active pods than it wants"),
+        ("J1", "a RayJob has one cluster at a time"),
+        ("J2", "an attempt runs at most once, whoever dies when"),
+        ("J3", "attempts do not overlap"),
+        ("J4", "a RayJob goes only where it may, and tries as often as it may"),
+        ("J5", "what a status says fits together"),
+        ("J6", "what was to go after a job is gone"),
+        ("J7", "nothing goes that was to stay"),
+        ("J8", "nothing goes before its time"),
+        ("J9", "an attempt that is over runs no more"),
+        ("J10", "a job that rests has nothing that runs"),
+        ("J11", "a job is let go when it is stopped, or could not be in time"),
+        ("J14", "every job comes to an end"),
+        ("J15", "the end of a job is told as it was"),
+        ("R8", "no cluster has more pods than it wants"),
         (
             "U1",
             "after a write of unknown fate its target is read first",

@@ -1,7 +1,10 @@
 //! Levels 1 and 2: every effect of a story, with every fault that fits it, each in a future of its
 //! own that is lived to the end.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
+use sundown_model::ObjectKey;
 
 use crate::checks::Violation;
 use crate::fault::Variant;
@@ -93,7 +96,7 @@ pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
     world.run(&mut |before, effect| {
         points += 1;
         let at = before.effects + 1;
-        for variant in Variant::of(effect) {
+        for variant in before.faults(effect) {
             let live_on = || {
                 let mut future = before.clone();
                 future.fault = Some((at, variant));
@@ -106,7 +109,7 @@ pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
                 future.violations.push(Violation::new("D1", text));
             }
             if !future.meddled && future.violations.is_empty() && future.end_state() != end {
-                let text = format!("left {:?} instead of {end:?}", future.end_state());
+                let text = difference(&future.end_state(), &end);
                 future.violations.push(Violation::new("Q3", text));
             }
             total.judge(scenario, &future, Some((at, variant)));
@@ -114,6 +117,19 @@ pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
     });
     total.effect_points += points;
     total
+}
+
+/// What one end has and another has not.
+fn difference(
+    is: &BTreeMap<ObjectKey, String>,
+    was: &BTreeMap<ObjectKey, String>,
+) -> String {
+    let only = |one: &BTreeMap<ObjectKey, String>, other: &BTreeMap<ObjectKey, String>| {
+        let mut all = one.clone();
+        all.retain(|key, text| other.get(key) != Some(text));
+        all
+    };
+    format!("left {:?} instead of {:?}", only(is, was), only(was, is))
 }
 
 /// Lives one life again and tells it line by line.

@@ -20,6 +20,10 @@ pub enum Variant {
     LostUnapplied,
     /// The history is too short: 410 for lists and watches.
     Expired,
+    /// Ray dies in every head before the request leaves, and is started again in place.
+    HeadDies,
+    /// The request is carried out, then the operator and every head die without an answer.
+    AllDie,
     /// Somebody touches the target while the request is being handled.
     Meddled(Meddle),
 }
@@ -63,6 +67,8 @@ impl Variant {
             Self::LostApplied => "lost-applied",
             Self::LostUnapplied => "lost-unapplied",
             Self::Expired => "expired",
+            Self::HeadDies => "head-dies",
+            Self::AllDie => "all-die",
             Self::Meddled(Meddle::Annotate) => "annotate",
             Self::Meddled(Meddle::Adopt) => "adopt",
             Self::Meddled(Meddle::RaiseTtl) => "raise-ttl",
@@ -82,8 +88,20 @@ impl Variant {
             Self::LostApplied,
             Self::LostUnapplied,
             Self::Expired,
+            Self::HeadDies,
+            Self::AllDie,
         ];
         plain.into_iter().chain(Meddle::ALL.map(Self::Meddled))
+    }
+
+    /// Whether the operator dies after the request was carried out.
+    pub(crate) fn kills_after(self) -> bool {
+        matches!(self, Self::CrashAfter | Self::AllDie)
+    }
+
+    /// Whether it needs a head that can die.
+    pub(crate) fn needs_head(self) -> bool {
+        matches!(self, Self::HeadDies | Self::AllDie)
     }
 
     /// The variants that make sense for an effect.
@@ -104,6 +122,9 @@ impl Variant {
                         effect,
                         Effect::Get { .. } | Effect::Ask { .. } | Effect::Do { .. }
                     )
+            }
+            Self::HeadDies | Self::AllDie => {
+                is_write || matches!(effect, Effect::Ask { .. } | Effect::Do { .. })
             }
             Self::Expired => matches!(effect, Effect::List { .. } | Effect::Watch { .. }),
             Self::Meddled(_) => {

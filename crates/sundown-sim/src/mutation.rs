@@ -6,11 +6,13 @@
 use serde_json::Value;
 #[cfg(feature = "mutants")]
 use sundown_decide::OwnerGc;
-use sundown_decide::{Crew, shipped, with_node};
+use sundown_decide::{Crew, of_ray, shipped, with_node};
 use sundown_engine::{Engine, wire};
 use sundown_model::Controller;
 
 use crate::explore::{Exploration, explore};
+use crate::node::Flaws;
+use crate::scenario::Stage;
 use crate::scenarios;
 use crate::swarm::{Swarm, swarm};
 
@@ -120,12 +122,20 @@ impl Mutation {
     }
 }
 
+/// What is wrong with the node of a world.
+pub(crate) fn flaws(_mutation: Option<Mutation>) -> Flaws {
+    Flaws::default()
+}
+
 /// The controllers of an operator, with a mutated rule if there is one.
-pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, has_node: bool) -> Engine {
+pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, stage: Stage) -> Engine {
     let mut hands = Hands { engine, mutation };
     shipped(&mut hands);
-    if has_node {
+    if stage != Stage::Plain {
         with_node(&mut hands);
+    }
+    if stage == Stage::Ray {
+        of_ray(&mut hands);
     }
     hands.engine
 }

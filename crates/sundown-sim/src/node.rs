@@ -2,8 +2,10 @@
 //! What really happened is kept apart, so that the operator can be judged by it.
 //!
 //! Commands: `exit CODE SECONDS`, `forever`, `deaf` (does not hear SIGTERM), `fail-first SECONDS`
-//! (the first run on this node fails, the others succeed). Everything else ends well at once.
+//! (the first run on this node fails, the others succeed). What starts Ray runs until somebody ends it;
+//! what submits to Ray does that. Everything else ends well at once.
 
+mod heads;
 mod runs;
 
 use core::net::Ipv4Addr;
@@ -16,6 +18,7 @@ use sundown_model::node::{
 };
 use sundown_model::{DeedOutcome, DeedRefusal, Question, Reply, Uid, What, ray};
 
+use crate::ray::Ray;
 use runs::Living;
 
 const NOBODY: &str = "nobody is there";
@@ -32,7 +35,26 @@ pub(crate) struct Node {
     placed: u8,
     /// Runs of `fail-first` so far.
     failures: u32,
+    pub(crate) ray: Ray,
+    flaws: Flaws,
     pub(crate) truth: Truth,
+}
+
+/// What is wrong with a node and with Ray on it, if a known bug was put back.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Flaws {
+    /// Whoever asks for a session gets whichever there is.
+    pub(crate) ignores_fence: bool,
+    /// A job that was told to stop is told of as stopped.
+    pub(crate) believes_stop: bool,
+    /// What runs already is started once more.
+    pub(crate) starts_twice: bool,
+    /// A polite signal kills.
+    pub(crate) is_impolite: bool,
+    /// What is to be removed is only said to be.
+    pub(crate) keeps_removed: bool,
+    /// Whoever connects anew is told that all ended well.
+    pub(crate) forgets_codes: bool,
 }
 
 /// What really happened on a node, whatever it forgot.
@@ -64,13 +86,26 @@ pub enum Mishap {
     Away,
     /// It can be reached again.
     Back,
+    /// Ray dies in every head and is started again in place.
+    HeadsDie,
 }
 
 impl Node {
+    pub(crate) fn new(flaws: Flaws) -> Self {
+        Self {
+            ray: Ray::new(flaws.believes_stop),
+            flaws,
+            ..Self::default()
+        }
+    }
+
     /// A new operator connects: whatever was under way is lost, and all pods are told first.
     pub(crate) fn connect(&mut self) {
         self.reports.clear();
-        let all = self.pods.values().map(|it| it.pod.clone()).collect();
+        let mut all: Vec<Pod> = self.pods.values().map(|it| it.pod.clone()).collect();
+        if self.flaws.forgets_codes {
+            all.iter_mut().for_each(forget_codes);
+        }
         self.reports.push_back(Report::All(all));
     }
 
@@ -82,11 +117,16 @@ impl Node {
     /// When something happens by itself.
     pub(crate) fn next_at(&self) -> Option<Timestamp> {
         let living = self.pods.values().flat_map(|it| it.living.values());
-        living.filter_map(|it| it.ends_at).min()
+        let own = living.filter_map(Living::next_at).min();
+        own.into_iter().chain(self.ray.next_at()).min()
     }
 
     /// Lets everything happen that is due.
     pub(crate) fn tick(&mut self, now: Timestamp) {
+        self.ray.tick(now);
+        while self.submit_on(now) {
+            self.ray.tick(now);
+        }
         let due = self.pods.iter().flat_map(|(uid, place)| {
             let due = place.living.iter();
             let due = due.filter(|(_, it)| it.ends_at.is_some_and(|at| at <= now));
@@ -99,13 +139,15 @@ impl Node {
     }
 
     /// Something befalls it.
-    pub(crate) fn befall(&mut self, mishap: Mishap) {
+    pub(crate) fn befall(&mut self, mishap: Mishap, now: Timestamp) {
         match mishap {
             Mishap::Dies => {
                 for (uid, place) in std::mem::take(&mut self.pods) {
                     self.truth.lost_pods.insert(uid);
-                    let runs = place.living.into_values().map(|it| it.run);
-                    self.truth.lost.extend(runs);
+                    for living in place.living.into_values() {
+                        self.ray.lose(&living.run);
+                        self.truth.lost.insert(living.run);
+                    }
                 }
                 self.names = None;
                 self.connect();
@@ -114,6 +156,7 @@ impl Node {
                 message: NOBODY.to_owned(),
             }),
             Mishap::Back => self.connect(),
+            Mishap::HeadsDie => self.kill_heads(now),
         }
     }
 
@@ -135,14 +178,15 @@ impl Node {
                 let trouble = (!runs).then(|| "it does not run".to_owned());
                 Reply::Node(Ok(Answer::Probe { trouble }))
             }
-            Question::Ray(_) => nobody_answers(question),
+            Question::Ray(query) => Reply::Ray(self.ask_ray(query)),
         }
     }
 
     /// Carries out a deed.
     pub(crate) fn carry_out(&mut self, what: &What, now: Timestamp) -> DeedOutcome {
-        let What::Node(call) = what else {
-            return nobody_does();
+        let call = match what {
+            What::Node(call) => call,
+            What::Ray(call) => return self.tell_ray(call, now),
         };
         match call {
             Call::Prepare(sandbox) => {
@@ -162,8 +206,9 @@ impl Node {
             Call::Start(launch) => return self.start(launch, now),
             Call::Signal { run, signal } => self.signal(run, *signal, now),
             Call::Remove { pod } => {
-                if let Some(place) = self.pods.remove(pod) {
+                if let Some(place) = self.leave(pod) {
                     for living in place.living.into_values() {
+                        self.ray.lose(&living.run);
                         self.truth.exits.insert(living.run, 128 + KILLED);
                     }
                 }
@@ -177,6 +222,18 @@ impl Node {
             Call::Names(names) => self.names = Some(names.clone()),
         }
         DeedOutcome::Done
+    }
+
+    fn leave(&mut self, pod: &Uid) -> Option<Place> {
+        if self.flaws.keeps_removed {
+            return None;
+        }
+        self.pods.remove(pod)
+    }
+
+    /// Whether Ray runs somewhere.
+    pub(crate) fn has_heads(&self) -> bool {
+        self.ray.heads().next().is_some()
     }
 
     /// The pods that are here.
@@ -218,6 +275,14 @@ fn refused(reason: &str, message: &str) -> DeedOutcome {
         reason: reason.to_owned(),
         message: message.to_owned(),
     })
+}
+
+fn forget_codes(pod: &mut Pod) {
+    for container in pod.containers.values_mut() {
+        if let State::Ended(ended) = &mut container.state {
+            ended.exit_code = 0;
+        }
+    }
 }
 
 fn container(attempt: u32, state: State, before: Option<&Container>) -> Container {

@@ -19,6 +19,8 @@ const PATHS: &[(&str, &str, &str)] = &[
     ("Job", "/apis/batch/v1", "jobs"),
     ("ReplicaSet", "/apis/apps/v1", "replicasets"),
     ("Deployment", "/apis/apps/v1", "deployments"),
+    ("RayJob", "/apis/ray.io/v1", "rayjobs"),
+    ("RayCluster", "/apis/ray.io/v1", "rayclusters"),
     ("Widget", "/apis/example.com/v1", "widgets"),
 ];
 

@@ -11,6 +11,7 @@ use sundown_model::{Form, ObjectKey, ResourceType};
 
 use crate::checks::WatchCheck;
 use crate::mutation::Mutation;
+use crate::scenario::Stage;
 
 /// A running operator. Dropped at a crash: nothing of it survives.
 #[derive(Debug, Clone)]
@@ -33,9 +34,9 @@ pub(crate) struct OpenWatch {
 }
 
 impl Operator {
-    pub(crate) fn start(mutation: Option<Mutation>, has_node: bool, now: Timestamp) -> Self {
+    pub(crate) fn start(mutation: Option<Mutation>, stage: Stage, now: Timestamp) -> Self {
         let engine = Engine::new(Config::default());
-        let mut engine = crate::mutation::controllers(engine, mutation, has_node);
+        let mut engine = crate::mutation::controllers(engine, mutation, stage);
         engine.take(Input::Lead(true), now);
         Self {
             engine,

@@ -13,7 +13,7 @@ use sundown_model::{DeedOutcome, ObjectKey, Question, What, Write};
 use crate::checks::{self, Violation, WatchCheck};
 use crate::fault::Variant;
 use crate::ledger::{Actor, Version};
-use crate::node::{Mishap, nobody_answers, nobody_does};
+use crate::node::{Mishap, Node, nobody_answers, nobody_does};
 use crate::operator::{OpenWatch, Operator};
 use crate::serve::{Ended, only_told};
 use crate::world::World;
@@ -29,9 +29,26 @@ impl World {
         if let Some(input) = self.execute(effect, due) {
             self.take(input);
         }
-        if matches!(due, Some(Variant::CrashAfter)) {
+        self.after(due);
+    }
+
+    /// Who dies after an effect dies.
+    pub(crate) fn after(&mut self, fault: Option<Variant>) {
+        if fault.is_some_and(Variant::kills_after) {
             self.crash();
         }
+        if fault == Some(Variant::AllDie) {
+            self.meddled = true;
+            self.befall(Mishap::HeadsDie);
+        }
+    }
+
+    /// The ways in which an effect can go wrong here and now.
+    pub(crate) fn faults(&self, effect: &Effect) -> Vec<Variant> {
+        let has_head = self.node.as_ref().is_some_and(Node::has_heads);
+        let all = Variant::of(effect);
+        all.filter(|variant| has_head || !variant.needs_head())
+            .collect()
     }
 
     pub(crate) fn crash(&mut self) {
@@ -56,6 +73,10 @@ impl World {
         if fault == Some(Variant::CrashBefore) {
             self.crash();
             return None;
+        }
+        if fault == Some(Variant::HeadDies) {
+            self.meddled = true;
+            self.befall(Mishap::HeadsDie);
         }
         self.watch_for_unsure(effect);
         match effect {
@@ -92,12 +113,16 @@ impl World {
     /// Asks the node. What is lost on the way is not answered.
     fn ask(&mut self, id: EffectId, question: &Question, fault: Option<Variant>) -> Option<Input> {
         let is_lost = fault.is_some_and(|it| breaks(it) || it == Variant::LostApplied);
-        let reply = match &self.node {
-            Some(node) if !is_lost => node.answer(question),
+        let now = self.now;
+        let reply = match &mut self.node {
+            Some(node) if !is_lost => {
+                node.tick(now);
+                node.answer(question)
+            }
             Some(_) | None => nobody_answers(question),
         };
         let answer = Input::Answered { id, reply };
-        (fault != Some(Variant::CrashAfter)).then_some(answer)
+        (!fault.is_some_and(Variant::kills_after)).then_some(answer)
     }
 
     /// Has the node do something, judged before it is done.
@@ -112,18 +137,18 @@ impl World {
                 self.violations.extend(early);
             }
             outcome = node.carry_out(what, now);
+            self.judge_executions();
         }
         if matches!(fault, Some(Variant::LostApplied | Variant::LostUnapplied)) {
             outcome = DeedOutcome::Unknown;
         }
         let done = Input::Done { id, outcome };
-        (fault != Some(Variant::CrashAfter)).then_some(done)
+        (!fault.is_some_and(Variant::kills_after)).then_some(done)
     }
 
     /// A new operator begins; the node tells it what there is.
     pub(crate) fn connect(&mut self) {
-        let has_node = self.node.is_some();
-        self.operator = Some(Operator::start(self.mutation, has_node, self.now));
+        self.operator = Some(Operator::start(self.mutation, self.stage, self.now));
         if let Some(node) = &mut self.node {
             node.connect();
         }
@@ -131,8 +156,18 @@ impl World {
 
     pub(crate) fn befall(&mut self, mishap: Mishap) {
         self.note(&format!("the node: {mishap:?}"));
+        let now = self.now;
         if let Some(node) = &mut self.node {
-            node.befall(mishap);
+            node.tick(now);
+            node.befall(mishap, now);
+        }
+        self.judge_executions();
+    }
+
+    /// Judges what began in Ray since it was last looked at.
+    pub(crate) fn judge_executions(&mut self) {
+        if let Some(node) = &mut self.node {
+            checks::on_execution(&mut node.ray, &self.ledger, &mut self.violations);
         }
     }
 
@@ -143,7 +178,9 @@ impl World {
             return false;
         };
         node.tick(now);
-        let Some(report) = node.pop() else {
+        let report = node.pop();
+        self.judge_executions();
+        let Some(report) = report else {
             return false;
         };
         self.note(&format!("report {report:?}"));
@@ -152,14 +189,13 @@ impl World {
     }
 
     fn discover(&mut self, id: EffectId, fault: Option<Variant>) -> Input {
-        let has_node = self.node.is_some();
         let replies = wire::discovery_calls().map(|call| match fault {
             Some(variant) if breaks(variant) => unavailable(),
             Some(_) | None => answered(self.call(&request_of(&call), &Actor::User, None)),
         });
         Input::Discovered {
             id,
-            result: wire::discovered(replies).map(|catalog| only_told(&catalog, has_node)),
+            result: wire::discovered(replies).map(|catalog| only_told(&catalog, self.stage)),
         }
     }
 
@@ -227,11 +263,16 @@ impl World {
                 code: 410,
                 body: Vec::new(),
             },
-            Some(Variant::CrashBefore | Variant::CrashAfter | Variant::Meddled(_)) | None => {
-                go(self)
-            }
+            Some(
+                Variant::CrashBefore
+                | Variant::CrashAfter
+                | Variant::HeadDies
+                | Variant::AllDie
+                | Variant::Meddled(_),
+            )
+            | None => go(self),
         };
-        if fault == Some(Variant::CrashAfter) {
+        if fault.is_some_and(Variant::kills_after) {
             return None;
         }
         self.judge_read(effect, &reply);

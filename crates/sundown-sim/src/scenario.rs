@@ -13,6 +13,8 @@ pub enum Step {
     Do(Box<Told>),
     /// The operator comes to rest.
     Settle,
+    /// The operator works for so long, and need not come to rest.
+    Work(SignedDuration),
     /// Time goes by.
     Advance(SignedDuration),
     /// The operator starts; before it, nobody collects.
@@ -43,8 +45,18 @@ pub enum Told {
 pub struct Scenario {
     pub name: &'static str,
     pub steps: Vec<Step>,
-    /// Whether there is a node, and who speaks to it. Stories without one do not pay for it.
-    pub has_node: bool,
+    pub stage: Stage,
+}
+
+/// What there is in a world, and who speaks to it. A story does not pay for what it does not need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// A server.
+    Plain,
+    /// A node that runs pods, too.
+    Node,
+    /// Ray on that node, with its definitions.
+    Ray,
 }
 
 impl Scenario {
@@ -52,12 +64,17 @@ impl Scenario {
         Self {
             name,
             steps: Vec::new(),
-            has_node: false,
+            stage: Stage::Plain,
         }
     }
 
     pub(crate) fn with_node(mut self) -> Self {
-        self.has_node = true;
+        self.stage = Stage::Node;
+        self
+    }
+
+    pub(crate) fn with_ray(mut self) -> Self {
+        self.stage = Stage::Ray;
         self
     }
 
@@ -73,6 +90,13 @@ impl Scenario {
 
     pub(crate) fn settle(mut self) -> Self {
         self.steps.push(Step::Settle);
+        self
+    }
+
+    /// Something that does not rest by itself goes on for a while.
+    pub(crate) fn work(mut self, seconds: i64) -> Self {
+        let duration = SignedDuration::from_secs(seconds);
+        self.steps.push(Step::Work(duration));
         self
     }
 

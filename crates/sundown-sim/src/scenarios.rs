@@ -4,6 +4,7 @@ mod collecting;
 mod crd;
 mod namespace;
 mod node;
+mod ray;
 mod ttl;
 
 use crate::scenario::Scenario;
@@ -15,5 +16,6 @@ pub fn all() -> Vec<Scenario> {
     all.extend(namespace::scenarios());
     all.extend(crd::scenarios());
     all.extend(node::scenarios());
+    all.extend(ray::scenarios());
     all
 }

@@ -12,6 +12,7 @@ use crate::fault::Meddle;
 use crate::ledger::{Actor, Event, Version};
 use crate::mutation::Mutation;
 use crate::op::Op;
+use crate::scenario::Stage;
 use crate::world::{GUARDIAN, HOLD_FINALIZER, World};
 
 /// How a request ended.
@@ -71,11 +72,10 @@ impl World {
 
     /// Judges and keeps all that a commit wrote.
     fn record(&mut self, before: &sundown_api::Server, request: &Request, by: &Actor) {
-        let has_node = self.node.is_some();
-        self.ledger.catalog = Arc::new(told(&self.server, has_node));
+        self.ledger.catalog = Arc::new(told(&self.server, self.stage));
         let since = before.revision();
         let mut written = Vec::new();
-        for resource in resources(&self.server, has_node) {
+        for resource in resources(&self.server, self.stage) {
             match self.server.store().events_after(&resource, since) {
                 Ok(events) => written.extend(events.cloned()),
                 Err(_) => self
@@ -114,6 +114,7 @@ impl World {
                 .extend(checks::on_event(&event, &self.ledger));
             if let Some(node) = &self.node {
                 checks::on_node_event(&event, &self.ledger, node, &mut self.violations);
+                checks::on_ray_event(&event, &self.ledger, node, &mut self.violations);
             }
             self.ledger.add(Arc::new(event));
         }
@@ -197,25 +198,40 @@ const KINDS: [&str; 9] = [
 /// The kinds that a world with a node has beside them.
 const NODE_KINDS: [&str; 3] = ["endpointslices", "nodes", "services"];
 
+/// The kinds of a world with Ray. Its definitions are long and never change: nobody reads them again
+/// at the beginning of every life.
+const RAY_KINDS: [&str; 8] = [
+    "configmaps",
+    "endpointslices",
+    "jobs",
+    "nodes",
+    "pods",
+    "rayclusters",
+    "rayjobs",
+    "services",
+];
+
 /// What the server serves, as far as the world is told.
-pub(crate) fn told(server: &sundown_api::Server, has_node: bool) -> Catalog {
-    only_told(&server.catalog(), has_node)
+pub(crate) fn told(server: &sundown_api::Server, stage: Stage) -> Catalog {
+    only_told(&server.catalog(), stage)
 }
 
 /// The kinds that the world is told of.
-pub(crate) fn only_told(catalog: &Catalog, has_node: bool) -> Catalog {
+pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
     let is_told = |ty: &&Arc<ResourceType>| {
-        let resource = &ty.resource;
-        KINDS.contains(&resource.plural())
-            || resource.group() == "example.com"
-            || (has_node && NODE_KINDS.contains(&resource.plural()))
+        let plural = ty.resource.plural();
+        match stage {
+            Stage::Plain => KINDS.contains(&plural) || ty.resource.group() == "example.com",
+            Stage::Node => KINDS.contains(&plural) || NODE_KINDS.contains(&plural),
+            Stage::Ray => RAY_KINDS.contains(&plural),
+        }
     };
     Catalog::new(catalog.iter().filter(is_told).map(|ty| (**ty).clone()))
 }
 
 /// All resources that ever had an event, by what is stored and served.
-fn resources(server: &sundown_api::Server, has_node: bool) -> Vec<sundown_model::Resource> {
-    told(server, has_node)
+fn resources(server: &sundown_api::Server, stage: Stage) -> Vec<sundown_model::Resource> {
+    told(server, stage)
         .iter()
         .map(|ty| ty.resource.clone())
         .collect()

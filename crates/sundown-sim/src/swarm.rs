@@ -171,11 +171,9 @@ fn turn(world: &mut World, air: &mut Air, temper: &Temper, rng: &mut Rng) {
             let faulty = temper
                 .fault_every
                 .is_some_and(|every| rng.u32(0..every) == 0);
-            let fault = if faulty { fault(&effect, rng) } else { None };
+            let fault = if faulty { fault(world, &effect, rng) } else { None };
             air.incoming.extend(world.execute(&effect, fault));
-            if fault == Some(Variant::CrashAfter) {
-                world.crash();
-            }
+            world.after(fault);
         }
         7..=9 if !air.incoming.is_empty() => {
             let input = air.incoming.swap_remove(rng.usize(0..air.incoming.len()));
@@ -202,7 +200,7 @@ fn turn(world: &mut World, air: &mut Air, temper: &Temper, rng: &mut Rng) {
     }
 }
 
-fn fault(effect: &Effect, rng: &mut Rng) -> Option<Variant> {
-    let fitting: Vec<_> = Variant::of(effect).collect();
+fn fault(world: &World, effect: &Effect, rng: &mut Rng) -> Option<Variant> {
+    let fitting: Vec<_> = world.faults(effect);
     (!fitting.is_empty()).then(|| fitting[rng.usize(0..fitting.len())])
 }

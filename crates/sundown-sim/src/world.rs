@@ -6,19 +6,21 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sundown_api::{Config, Cx, Server};
+use sundown_api::{Config, Cx, Method, Server, Verdict};
 use sundown_engine::Effect;
-use sundown_model::ObjectKey;
+use sundown_kinds::crd;
+use sundown_model::node::Query;
+use sundown_model::{ObjectKey, Question};
 
 use crate::checks::{self, Violation};
 use crate::fault::Variant;
 use crate::ledger::{Actor, Ledger, Version};
-use crate::mutation::Mutation;
+use crate::mutation::{Mutation, flaws};
 use crate::node::Node;
 use crate::op::{It, Op};
 use crate::operator::Operator;
 
-use crate::scenario::{Scenario, Step, Told};
+use crate::scenario::{Scenario, Stage, Step, Told};
 use crate::serve::{Ended, told};
 use crate::trace::Trace;
 
@@ -26,6 +28,8 @@ use crate::trace::Trace;
 const STEPS_MAX: usize = 20_000;
 /// How far time goes on by itself while the operator is not at rest.
 const PATIENCE: SignedDuration = SignedDuration::from_secs(120);
+/// The same where Ray is: it may give no answer for so long before a job is given up.
+const RAY_PATIENCE: SignedDuration = SignedDuration::from_secs(700);
 /// How long a world is watched at rest.
 const HOLD: SignedDuration = SignedDuration::from_secs(1_800);
 
@@ -41,6 +45,7 @@ pub struct World {
     pub(crate) server: Server,
     pub(crate) operator: Option<Operator>,
     pub(crate) node: Option<Node>,
+    pub(crate) stage: Stage,
     pub(crate) started: bool,
     pub(crate) ledger: Ledger,
     pub(crate) mutation: Option<Mutation>,
@@ -76,19 +81,23 @@ impl World {
         let now = Self::birth();
         let mut entropy = seed << 32;
         let mut draw = || mix(&mut entropy);
-        let server = Server::new(
+        let mut server = Server::new(
             config,
             &mut Cx {
                 now,
                 entropy: &mut draw,
             },
         );
+        if scenario.stage == Stage::Ray {
+            define_ray(&mut server, now, &mut draw);
+        }
         let mut world = Self {
             now,
             ledger: Ledger::default(),
             server,
             operator: None,
-            node: scenario.has_node.then(Node::default),
+            node: (scenario.stage != Stage::Plain).then(|| Node::new(flaws(mutation))),
+            stage: scenario.stage,
             started: false,
             mutation,
             fault: None,
@@ -115,7 +124,7 @@ impl World {
 
     /// Takes what the server was born with into the ledger, and sets the guardian up.
     fn begin(&mut self) {
-        self.ledger.catalog = Arc::new(told(&self.server, self.node.is_some()));
+        self.ledger.catalog = Arc::new(told(&self.server, self.stage));
         for (key, stored) in self.server.store().iter() {
             let json = serde_json::from_slice(stored.json()).expect("the store holds JSON");
             let version = Version::new(stored.revision().number(), json);
@@ -133,6 +142,7 @@ impl World {
                 Step::Start => self.started = true,
                 Step::Advance(duration) => self.advance(duration),
                 Step::Settle => self.settle(probe),
+                Step::Work(duration) => self.work(duration, probe),
                 Step::Node(mishap) => self.befall(mishap),
             }
             self.at += 1;
@@ -146,16 +156,37 @@ impl World {
         if let Some(node) = &self.node {
             self.violations
                 .extend(checks::node_at_rest(&self.ledger, node));
+            self.violations
+                .extend(checks::ray_at_rest(&self.ledger, node, self.now));
         }
         self.hold_still();
     }
 
     /// The operator works until there is nothing more to do.
     pub(crate) fn settle(&mut self, probe: &mut Probe<'_>) {
-        let patient_until = self.now.saturating_add(PATIENCE).unwrap_or(Timestamp::MAX);
+        let patience = match self.stage {
+            Stage::Plain | Stage::Node => PATIENCE,
+            Stage::Ray => RAY_PATIENCE,
+        };
+        let until = self.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
+        if !self.work_until(until, probe) {
+            let text = format!("not at rest after {STEPS_MAX} steps");
+            self.violations.push(Violation::new("Q1", text));
+        }
+    }
+
+    /// The operator works for a while; what goes on then goes on.
+    fn work(&mut self, duration: SignedDuration, probe: &mut Probe<'_>) {
+        let until = self.now.saturating_add(duration).unwrap_or(Timestamp::MAX);
+        self.work_until(until, probe);
+        self.now = until.max(self.now);
+    }
+
+    /// Works as long as there is something to do before an instant; false if that takes too long.
+    fn work_until(&mut self, patient_until: Timestamp, probe: &mut Probe<'_>) -> bool {
         for _ in 0..STEPS_MAX {
             if !self.started {
-                return;
+                return true;
             }
             if self.operator.is_none() {
                 self.connect();
@@ -177,13 +208,10 @@ impl World {
             }
             match wake_at {
                 Some(at) if at <= patient_until => self.now = at.max(self.now),
-                Some(_) | None => return,
+                Some(_) | None => return true,
             }
         }
-        self.violations.push(Violation::new(
-            "Q1",
-            format!("not at rest after {STEPS_MAX} steps"),
-        ));
+        false
     }
 
     /// Watches the world at rest: nobody asks anything, nobody writes anything.
@@ -194,8 +222,13 @@ impl World {
         while self.now < until && self.violations.is_empty() {
             self.advance(SignedDuration::from_secs(60));
             self.settle(&mut |_, effect| match effect {
-                // A watch ends after a while and is opened again.
-                Effect::Watch { .. } | Effect::Unwatch { .. } => {}
+                // A watch ends after a while and is opened again; who runs is probed.
+                Effect::Watch { .. }
+                | Effect::Unwatch { .. }
+                | Effect::Ask {
+                    question: Question::Node(Query::Probe { .. }),
+                    ..
+                } => {}
                 Effect::Discover { .. }
                 | Effect::List { .. }
                 | Effect::Get { .. }
@@ -331,6 +364,25 @@ impl World {
 
     pub(crate) fn note(&mut self, line: &str) {
         self.trace.note(line);
+    }
+}
+
+/// Puts the definitions of Ray on a server that is just born.
+fn define_ray(server: &mut Server, now: Timestamp, entropy: &mut dyn FnMut() -> u128) {
+    for definition in [crd::ray_job(), crd::ray_cluster()] {
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
+        let definition: Value = serde_json::from_str(&definition).expect("a definition is JSON");
+        let op = Op::new(Method::Post, path, Some(&definition), String::new());
+        let mut cx = Cx {
+            now,
+            entropy: &mut *entropy,
+        };
+        let Verdict::Commit(commit) = server.handle(&op.request, &mut cx) else {
+            continue;
+        };
+        server
+            .commit(&commit, now)
+            .expect("nobody else writes at birth");
     }
 }
 

@@ -1,13 +1,14 @@
 //! G5, G6, G12 and T3: what must hold when nothing more happens; and the end state itself.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 use sundown_engine::Engine;
 use sundown_model::{ObjectKey, Resource};
 
-use super::Violation;
+use super::{Violation, ray};
 use super::ttl::due;
 use crate::ledger::{Ledger, Version};
 
@@ -77,6 +78,7 @@ pub(crate) fn end_state(ledger: &Ledger) -> BTreeMap<ObjectKey, String> {
     let shown = ledger
         .live
         .iter()
+        .filter(|(key, _)| ledger.catalog.get(&key.resource).is_some())
         .filter(|(key, _)| key.resource != Resource::new("", "events"));
     let describe = |version: &Version| {
         let finalizers: Vec<_> = version.finalizers().collect();
@@ -94,7 +96,22 @@ pub(crate) fn end_state(ledger: &Ledger) -> BTreeMap<ObjectKey, String> {
         let spec = uid.map_or(spec.clone(), |uid| spec.replace(uid, "UID"));
         format!("finalizers {finalizers:?} owners {owners:?} spec {spec}")
     };
-    shown
-        .map(|(key, version)| (key.clone(), describe(version)))
-        .collect()
+    let mut all = BTreeMap::new();
+    for (key, version) in shown {
+        match ray::described(version) {
+            None => all.insert(key.clone(), describe(version)),
+            Some((name, text)) => {
+                let mut key = key.clone();
+                let mut names = (0..).map(|index| format!("{name}-{index}").into());
+                key.name = names
+                    .find(|name| {
+                        let key = ObjectKey { name: Arc::clone(name), ..key.clone() };
+                        !all.contains_key(&key)
+                    })
+                    .expect("numbers do not end");
+                all.insert(key, text)
+            }
+        };
+    }
+    all
 }

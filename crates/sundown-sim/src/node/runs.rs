@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use sundown_model::node::{Launch, Run, State};
 use sundown_model::{DeedOutcome, Uid};
 
+use super::heads::Role;
 use super::{KILLED, Node, container, ended, refused};
 
 /// A run that goes on.
@@ -15,6 +16,17 @@ pub(super) struct Living {
     pub(super) ends_at: Option<Timestamp>,
     pub(super) exit_code: i32,
     is_deaf: bool,
+    pub(super) role: Role,
+}
+
+impl Living {
+    /// When it does something by itself.
+    pub(super) fn next_at(&self) -> Option<Timestamp> {
+        match &self.role {
+            Role::Nothing | Role::Head | Role::Worker => self.ends_at,
+            Role::Submitter(submitter) => submitter.next_at(),
+        }
+    }
 }
 
 impl Node {
@@ -24,7 +36,8 @@ impl Node {
             return refused("NoPlace", "the pod has no place here");
         };
         let before = place.pod.containers.get(&run.container);
-        if before.is_some_and(|it| it.attempt >= run.attempt) {
+        let is_done = before.is_some_and(|it| it.attempt >= run.attempt);
+        if is_done && !self.flaws.starts_twice {
             // Done already stays done.
             self.tell(&run.pod.clone());
             return DeedOutcome::Done;
@@ -37,7 +50,10 @@ impl Node {
         if let ["fail-first", _] = words[..] {
             self.failures += 1;
         }
-        let living = living(run, &words, is_first, now);
+        let living = living(launch, &words, is_first, now);
+        if matches!(living.role, Role::Head) {
+            self.ray.begin(run);
+        }
         let state = State::Running { started_at: now };
         let container = container(run.attempt, state, before);
         place
@@ -54,7 +70,7 @@ impl Node {
         let place = self.pods.get(&run.pod);
         let living = place.and_then(|it| it.living.get(&run.container));
         let hears = living.is_some_and(|it| it.run == *run && (!it.is_deaf || signal == KILLED));
-        if hears {
+        if hears || (self.flaws.is_impolite && living.is_some()) {
             self.end(&run.pod.clone(), &run.container.clone(), 128 + signal, now);
         }
     }
@@ -69,28 +85,32 @@ impl Node {
         if let Some(it) = place.pod.containers.get_mut(name) {
             it.state = State::Ended(ended(exit_code, Some(living.started_at), at));
         }
+        self.ray.lose(&living.run);
         self.truth.exits.insert(living.run, exit_code);
         self.tell(uid);
     }
 }
 
-fn living(run: &Run, words: &[&str], is_first: bool, now: Timestamp) -> Living {
+fn living(launch: &Launch, words: &[&str], is_first: bool, now: Timestamp) -> Living {
     let after = |seconds: &str| {
         let seconds = seconds.parse().unwrap_or(0);
         now.saturating_add(SignedDuration::from_secs(seconds)).ok()
     };
+    let role = Role::of(launch, now);
     let (ends_at, exit_code, is_deaf) = match *words {
         ["exit", code, seconds] => (after(seconds), code.parse().unwrap_or(1), false),
         ["fail-first", seconds] => (after(seconds), i32::from(is_first), false),
         ["forever"] => (None, 0, false),
         ["deaf"] => (None, 0, true),
+        _ if !matches!(role, Role::Nothing) => (None, 0, false),
         _ => (Some(now), 0, false),
     };
     Living {
-        run: run.clone(),
+        run: launch.run.clone(),
         started_at: now,
         ends_at,
         exit_code,
         is_deaf,
+        role,
     }
 }

@@ -63,6 +63,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         story("scheduled")
             .does(node())
             .does(allocatable())
+            .does(welcoming())
             .does(Op::create(
                 POD,
                 &json!({ "spec": spec("Never", &["exit", "0", "1"]) }),
@@ -107,7 +108,7 @@ fn delete_now(it: It) -> Op {
     Op::new(Method::Delete, it.path(), Some(&options), label)
 }
 
-fn node() -> Op {
+pub(super) fn node() -> Op {
     let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "sundown" } });
     let path = "/api/v1/nodes".to_owned();
     Op::new(
@@ -118,7 +119,14 @@ fn node() -> Op {
     )
 }
 
-fn allocatable() -> Op {
+/// A new node repels pods until somebody says that it is ready.
+pub(super) fn welcoming() -> Op {
+    let body = json!({ "spec": { "taints": null } });
+    let path = "/api/v1/nodes/sundown".to_owned();
+    Op::new(Method::Patch, path, Some(&body), "open the node".to_owned())
+}
+
+pub(super) fn allocatable() -> Op {
     let body = json!({ "status": { "allocatable": { "cpu": "2", "memory": "4Gi", "pods": "9" } } });
     let path = "/api/v1/nodes/sundown/status".to_owned();
     Op::new(Method::Patch, path, Some(&body), "size the node".to_owned())

@@ -1,0 +1,145 @@
+//! The invariants J: what is owed to a `RayJob`, by what really ran in Ray; and R8, what is owed to a
+//! cluster.
+
+mod cluster;
+mod job;
+mod policy;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use sundown_model::{Resource, Uid};
+
+use super::Violation;
+use crate::ledger::{Event, Ledger, Version};
+use crate::node::Node;
+use crate::ray::{Attempt, Execution, Fate, Ray};
+
+/// Judges one write about a job, its cluster or the pods of that.
+pub(crate) fn on_event(event: &Event, before: &Ledger, node: &Node, found: &mut Vec<Violation>) {
+    match (event.key.resource.group(), event.key.resource.plural()) {
+        ("ray.io", "rayjobs") => job::judge(event, &node.ray, before, found),
+        ("ray.io", "rayclusters") => policy::judge_cluster(event, before, found),
+        ("", "pods") => cluster::judge(event, before, found),
+        _ => {}
+    }
+}
+
+/// Judges what began in Ray since the last time: J2, J3, J9 and J11.
+pub(crate) fn on_execution(ray: &mut Ray, ledger: &Ledger, found: &mut Vec<Violation>) {
+    for index in ray.take_unjudged() {
+        let id = ray.executions[index].submission_id.clone();
+        let mut broken = |invariant, text: &str| {
+            found.push(Violation::new(invariant, format!("{id}: {text}")));
+        };
+        let mut jobs = rays(ledger, "rayjobs");
+        let Some(job) = jobs.find(|job| text(job, "/status/jobId") == &*id) else {
+            broken("J11", "it began although its RayJob is gone");
+            continue;
+        };
+        let attempt = Attempt {
+            job: job.uid.clone(),
+            cluster: text(job, "/status/rayClusterName").to_owned(),
+        };
+        let before = &ray.executions[..index];
+        if before.iter().any(|it| it.of.as_ref() == Some(&attempt)) {
+            broken("J2", "one attempt ran twice");
+        }
+        if goes(before, &job.uid).is_some() {
+            broken("J3", "it began while an earlier attempt went on");
+        }
+        if matches!(state(job), "Complete" | "Failed" | "Suspended") {
+            broken("J9", "it began when its attempt was over");
+        }
+        ray.executions[index].of = Some(attempt);
+    }
+}
+
+/// Judges a world at rest: J6, J9 and J14.
+pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for job in rays(ledger, "rayjobs") {
+        let name = text(job, "/metadata/name");
+        let is_at_rest = matches!(
+            state(job),
+            "Complete" | "Failed" | "Suspended" | "ValidationFailed"
+        );
+        if !is_at_rest && !policy::is_invalid(job) {
+            let text = format!("{name} came to no end: it is {:?}", state(job));
+            found.push(Violation::new("J14", text));
+        }
+        policy::judge_at_rest(job, ledger, now, &mut found);
+    }
+    for execution in node.ray.executions.iter().filter(|it| it.fate == Fate::Goes) {
+        let text = format!("{} goes on for ever", execution.submission_id);
+        found.push(Violation::new("J9", text));
+    }
+    found
+}
+
+/// A name and a description of what Ray's controllers make, the same in all lives; None for the rest.
+/// The uid of a cluster makes the names of its pods, and it is drawn anew in each life.
+pub(super) fn described(version: &Version) -> Option<(String, String)> {
+    let owners = version.owners();
+    let owner = owners.iter().find(|it| it.controller == Some(true));
+    let is = |pointer: &str| text(version, pointer);
+    let is_submitter = !is("/metadata/labels/ray.io~1originated-from-cr-name").is_empty();
+    let is_made = |kind: &str| match kind {
+        "RayCluster" | "Service" => true,
+        "Job" => is_submitter,
+        _ => false,
+    };
+    if let Some(owner) = owner.filter(|it| is_made(&it.kind)) {
+        let labels = ["ray.io~1node-type", "ray.io~1group"];
+        let labels = labels.map(|it| is(&format!("/metadata/labels/{it}")).to_owned());
+        let name = format!("{}-{}", owner.name, labels.join("-"));
+        return Some((name, is("/status/phase").to_owned()));
+    }
+    if is("/kind") == "RayJob" {
+        let status = ["jobStatus", "jobDeploymentStatus", "reason"];
+        let mut status = status.map(|it| is(&format!("/status/{it}")).to_owned()).to_vec();
+        for count in ["failed", "succeeded"] {
+            let count = number(version, &format!("/status/{count}"));
+            status.push(count.to_string());
+        }
+        return Some((is("/metadata/name").to_owned(), status.join(" ")));
+    }
+    None
+}
+
+/// The objects of a kind of Ray.
+fn rays<'a>(ledger: &'a Ledger, plural: &str) -> impl Iterator<Item = &'a Arc<Version>> {
+    let resource = Resource::new("ray.io", plural);
+    let live = ledger.live.iter();
+    live.filter(move |(key, _)| key.resource == resource)
+        .map(|(_, version)| version)
+}
+
+/// An execution of a job that goes on.
+fn goes<'a>(executions: &'a [Execution], job: &Uid) -> Option<&'a Execution> {
+    let mut all = executions.iter().filter(|it| it.fate == Fate::Goes);
+    all.find(|it| it.of.as_ref().is_some_and(|of| of.job == *job))
+}
+
+fn text<'a>(version: &'a Version, pointer: &str) -> &'a str {
+    let found = version.json.pointer(pointer).and_then(Value::as_str);
+    found.unwrap_or("")
+}
+
+fn number(version: &Version, pointer: &str) -> i64 {
+    let found = version.json.pointer(pointer).and_then(Value::as_i64);
+    found.unwrap_or(0)
+}
+
+/// Where a job stands.
+fn state(job: &Version) -> &str {
+    text(job, "/status/jobDeploymentStatus")
+}
+
+/// Whether an object is controlled by this incarnation of another.
+fn is_controlled(version: &Version, owner: &Uid) -> bool {
+    let owners = version.owners();
+    let mut owners = owners.iter();
+    owners.any(|it| it.controller == Some(true) && it.uid == *owner)
+}

@@ -1,0 +1,151 @@
+//! What a status of a job may say, and when: J4, J5, J9, J10, J11 and J15.
+
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use sundown_kinds::constants::FINALIZER_RAY_JOB;
+use sundown_model::Resource;
+use sundown_model::ray::JobStatus;
+
+use super::{Violation, goes, is_controlled, number, policy, rays, state, text};
+use crate::ledger::{Event, Ledger, Version};
+use crate::ray::{Execution, Fate, Ray};
+
+/// How long it is tried to stop a job that is deleted.
+const STOP_TIME_MAX: SignedDuration = SignedDuration::from_secs(60);
+
+/// From where to where a job may go.
+const EDGES: &[(&str, &[&str])] = &[
+    ("", &["Initializing", "ValidationFailed"]),
+    ("Initializing", &["Running", "Waiting", "Suspending", "Failed", "Retrying"]),
+    ("Waiting", &["Running", "Suspending", "Failed", "Retrying"]),
+    (
+        "Running",
+        &["Complete", "Failed", "Retrying", "Suspending", "Initializing"],
+    ),
+    ("Suspending", &["Suspended"]),
+    ("Suspended", &[""]),
+    ("Retrying", &[""]),
+    ("Complete", &[]),
+    ("Failed", &[]),
+    ("ValidationFailed", &["", "Initializing", "Complete", "Failed"]),
+];
+
+pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<Violation>) {
+    if !event.is_by("ray_job") {
+        return;
+    }
+    policy::judge_job(event, found);
+    let Some(prev) = &event.prev else { return };
+    let mut broken = |invariant, text: String| {
+        found.push(Violation::new(invariant, format!("{}: {text}", event.key)));
+    };
+    let had = prev.has_finalizer(FINALIZER_RAY_JOB);
+    let has = event.new.as_ref().is_some_and(|new| new.has_finalizer(FINALIZER_RAY_JOB));
+    if had && !has {
+        released(prev, event.at, ray, &mut broken);
+    }
+    let Some(new) = &event.new else { return };
+    counts(prev, new, &mut broken);
+    coherent(new, &mut broken);
+    let (from, to) = (state(prev), state(new));
+    if from == to {
+        return;
+    }
+    let legal = EDGES.iter().find(|(name, _)| *name == from);
+    if !legal.is_some_and(|(_, to_all)| to_all.contains(&to)) {
+        broken("J4", format!("went from {from:?} to {to:?}"));
+    }
+    match to {
+        "Complete" | "Failed" | "Retrying" => ended(new, ray, &mut broken),
+        "Suspended" => emptied(new, ray, before, &mut broken),
+        _ => {}
+    }
+}
+
+/// J11: whoever lets go has seen to it that nothing runs, or has tried for as long as it may.
+fn released(prev: &Version, now: Timestamp, ray: &Ray, broken: &mut dyn FnMut(&'static str, String)) {
+    let deleted_at: Option<Timestamp> = prev.deleted_at().and_then(|at| at.parse().ok());
+    let may_give_up = deleted_at.is_some_and(|at| now >= at + STOP_TIME_MAX);
+    if let Some(left) = goes(&ray.executions, &prev.uid).filter(|_| !may_give_up) {
+        broken("J11", format!("let go while {} runs", left.submission_id));
+    }
+}
+
+/// J4: attempts are counted up, and never more than are allowed.
+fn counts(prev: &Version, new: &Version, broken: &mut dyn FnMut(&'static str, String)) {
+    let (was, is) = (number(prev, "/status/failed"), number(new, "/status/failed"));
+    if is < was || is > was + 1 || is > number(new, "/spec/backoffLimit") + 1 {
+        broken("J4", format!("{was} failed attempts became {is}"));
+    }
+}
+
+/// J5: what a status says fits together.
+fn coherent(new: &Version, broken: &mut dyn FnMut(&'static str, String)) {
+    let has = |pointer: &str| !text(new, pointer).is_empty();
+    let is_over = matches!(state(new), "Complete" | "Failed");
+    let is_known = has("/status/rayClusterName") && has("/status/jobId");
+    let why = match state(new) {
+        "Initializing" if !is_known => "it began without names",
+        "Running" if !is_known || !has("/status/dashboardURL") => "it runs nowhere",
+        "Complete" if !matches!(text(new, "/status/jobStatus"), "SUCCEEDED" | "STOPPED") => {
+            "it is complete, and Ray did not say so"
+        }
+        "Failed" | "Retrying" if !has("/status/reason") => "it failed without a reason",
+        "Suspended" if has("/status/rayClusterName") => "it rests and has a cluster",
+        _ if is_over && !has("/status/endTime") => "it is over and has no end",
+        _ => return,
+    };
+    broken("J5", why.to_owned());
+}
+
+/// J9 and J15: when an attempt is over nothing of it runs, and its end is what it really was.
+fn ended(new: &Version, ray: &Ray, broken: &mut dyn FnMut(&'static str, String)) {
+    let is_given_up = text(new, "/status/message").contains("could not be stopped");
+    if let Some(left) = goes(&ray.executions, &new.uid).filter(|_| !is_given_up) {
+        broken("J9", format!("over while {} goes on", left.submission_id));
+    }
+    let cluster = text(new, "/status/rayClusterName");
+    let of_this = |it: &&Execution| {
+        let of = it.of.as_ref();
+        of.is_some_and(|of| of.job == new.uid && of.cluster == cluster)
+    };
+    let really = ray.executions.iter().rfind(of_this);
+    let Fate::Ended { status, .. } = really.map_or(Fate::Lost, |it| it.fate) else {
+        if matches!(text(new, "/status/jobStatus"), "SUCCEEDED") {
+            broken("J15", "succeeded, and nothing ran to its end".to_owned());
+        }
+        return;
+    };
+    let is = text(new, "/status/jobStatus");
+    let is_known = really.is_some_and(|it| ray.has_session(&it.session));
+    let (was, is_wrong) = match status {
+        JobStatus::Succeeded => ("SUCCEEDED", is_known && state(new) != "Complete"),
+        JobStatus::Failed => ("FAILED", state(new) == "Complete"),
+        JobStatus::Stopped => ("STOPPED", false),
+        JobStatus::Pending | JobStatus::Running => return,
+    };
+    let is_untrue = matches!(is, "SUCCEEDED" | "FAILED" | "STOPPED") && is != was;
+    if is_wrong || is_untrue {
+        broken("J15", format!("{was} in truth, told as {} {is}", state(new)));
+    }
+}
+
+/// J10: a job that rests has no cluster, no pod and nothing that runs.
+fn emptied(new: &Version, ray: &Ray, before: &Ledger, broken: &mut dyn FnMut(&'static str, String)) {
+    if let Some(left) = goes(&ray.executions, &new.uid) {
+        broken("J10", format!("rests while {} runs", left.submission_id));
+    }
+    if rays(before, "rayclusters").any(|it| is_controlled(it, &new.uid)) {
+        broken("J10", "rests and has a cluster".to_owned());
+    }
+    let pods = Resource::new("", "pods");
+    let origin = text(new, "/metadata/name");
+    let is_left = |(key, pod): (&sundown_model::ObjectKey, &Arc<Version>)| {
+        let from = text(pod, "/metadata/labels/ray.io~1originated-from-cr-name");
+        key.resource == pods && from == origin && !pod.owners().is_empty()
+    };
+    if before.live.iter().any(is_left) {
+        broken("J10", "rests and has a pod".to_owned());
+    }
+}

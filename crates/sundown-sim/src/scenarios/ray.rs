@@ -1,0 +1,160 @@
+//! Stories about Ray: jobs on clusters that are made for them, and clusters by themselves.
+
+use serde_json::{Value, json};
+
+use super::node::{allocatable, node, welcoming};
+use crate::node::Mishap;
+use crate::op::{It, Op, it};
+use crate::scenario::Scenario;
+
+const JOB: It = it("RayJob", "train");
+const CLUSTER: It = it("RayCluster", "own");
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    let mut all = jobs();
+    all.extend(ends());
+    all.extend(clusters());
+    all
+}
+
+/// Jobs that run to an end.
+fn jobs() -> Vec<Scenario> {
+    vec![
+        begun("ray-http", job("HTTPMode", "exit 0 1", json!({}))).settle(),
+        begun("ray-http-fails", job("HTTPMode", "exit 1 0", json!({}))).settle(),
+        begun("ray-submitter", job("K8sJobMode", "exit 0 1", json!({}))).settle(),
+        begun(
+            "ray-submitter-fails",
+            job("K8sJobMode", "exit 1 0", json!({})),
+        )
+        .settle(),
+        begun("ray-retry", job("HTTPMode", "exit 1 0", json!({ "backoffLimit": 1 }))).settle(),
+        // What a lost head ran is lost, and is not run again by itself.
+        begun("ray-head-dies", job("HTTPMode", "forever", json!({})))
+            .work(2)
+            .node(Mishap::HeadsDie)
+            .settle(),
+        begun(
+            "ray-head-dies-submitter",
+            job("K8sJobMode", "forever", json!({})),
+        )
+        .work(2)
+        .node(Mishap::HeadsDie)
+        .settle(),
+        begun(
+            "ray-deadline",
+            job("HTTPMode", "forever", json!({ "activeDeadlineSeconds": 2 })),
+        )
+        .settle(),
+    ]
+}
+
+/// What goes with a job, and how.
+fn ends() -> Vec<Scenario> {
+    let shutdown = json!({ "shutdownAfterJobFinishes": true, "ttlSecondsAfterFinished": 60 });
+    let staged = json!({
+        "rayClusterSpec": cluster(1),
+        "deletionStrategy": { "deletionRules": [
+            rule("DeleteWorkers", 10), rule("DeleteCluster", 60), rule("DeleteSelf", 200),
+        ] },
+    });
+    vec![
+        begun("ray-deleted", job("HTTPMode", "forever", json!({})))
+            .work(2)
+            .delete(JOB, "Background")
+            .settle(),
+        begun(
+            "ray-deleted-submitter",
+            job("K8sJobMode", "forever", json!({})),
+        )
+        .work(2)
+        .delete(JOB, "Foreground")
+        .settle(),
+        begun("ray-shutdown", job("HTTPMode", "exit 0 0", shutdown)).settle(),
+        begun("ray-staged", job("HTTPMode", "exit 0 0", staged)).settle(),
+        begun("ray-suspended", job("HTTPMode", "exit 0 30", json!({})))
+            .work(2)
+            .patch(JOB, &json!({ "spec": { "suspend": true } }))
+            .settle()
+            .patch(
+                JOB,
+                &json!({ "spec": { "suspend": false, "entrypoint": "exit 0 0" } }),
+            )
+            .settle(),
+    ]
+}
+
+/// Clusters by themselves.
+fn clusters() -> Vec<Scenario> {
+    let scaled = |replicas: u32| {
+        let mut groups = cluster(1)["workerGroupSpecs"].clone();
+        groups[0]["replicas"] = json!(replicas);
+        json!({ "spec": { "workerGroupSpecs": groups } })
+    };
+    let made = || Op::create(CLUSTER, &json!({ "spec": cluster(1) }));
+    vec![
+        begun("ray-cluster-scales", made())
+            .settle()
+            .patch(CLUSTER, &scaled(2))
+            .settle()
+            .patch(CLUSTER, &scaled(0))
+            .settle(),
+        begun("ray-cluster-rests", made())
+            .settle()
+            .patch(CLUSTER, &json!({ "spec": { "suspend": true } }))
+            .settle()
+            .patch(CLUSTER, &json!({ "spec": { "suspend": false } }))
+            .settle(),
+    ]
+}
+
+fn rule(policy: &str, ttl_seconds: u32) -> Value {
+    json!({
+        "policy": policy,
+        "condition": { "jobStatus": "SUCCEEDED", "ttlSeconds": ttl_seconds },
+    })
+}
+
+fn begun(name: &'static str, first: Op) -> Scenario {
+    story(name).does(first).start()
+}
+
+/// A world with a node that pods fit on. The job comes before the operator starts: its uid makes names.
+fn story(name: &'static str) -> Scenario {
+    Scenario::new(name)
+        .with_ray()
+        .does(node())
+        .does(allocatable())
+        .does(welcoming())
+}
+
+fn job(mode: &str, entrypoint: &str, extra: Value) -> Op {
+    let mut spec = json!({
+        "submissionMode": mode,
+        "entrypoint": entrypoint,
+        "rayClusterSpec": cluster(0),
+    });
+    crate::op::merge(&mut spec, &extra);
+    Op::create(JOB, &json!({ "spec": spec }))
+}
+
+/// A head and so many workers.
+fn cluster(workers: u32) -> Value {
+    let mut spec = json!({ "rayVersion": "2.52.0", "headGroupSpec": { "template": template("ray-head") } });
+    if workers > 0 {
+        spec["workerGroupSpecs"] = json!([{
+            "groupName": "small", "replicas": workers, "minReplicas": 0, "maxReplicas": 5,
+            "template": template("ray-worker"),
+        }]);
+    }
+    spec
+}
+
+/// Probes once in a while: each is a place where something can go wrong.
+fn template(name: &str) -> Value {
+    let probe = json!({ "exec": { "command": ["true"] }, "periodSeconds": 400 });
+    let container = json!({
+        "name": name, "image": "none", "readinessProbe": probe, "livenessProbe": probe,
+    });
+    json!({ "spec": { "containers": [container] } })
+}
