@@ -1,5 +1,6 @@
 //! `sundown down`: ends the pods, then the control plane, then the node, and says what became of each.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -134,8 +135,9 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
     if !ended.unfinished.is_empty() {
         text.push_str("\nnot finished; when a control plane is up again they go on as after the drain of a node,\nby a new pod or, without a retry left, to their end:\n");
         for it in &ended.unfinished {
-            text += &format!(
-                "  {}/{} -n {}  {}\n",
+            let _ = writeln!(
+                text,
+                "  {}/{} -n {}  {}",
                 it.kind, it.name, it.namespace, it.state
             );
         }

@@ -193,7 +193,7 @@ pub(crate) async fn send(
     };
     let request = http::Request::builder().method(method).uri(path);
     let request = request.header("content-type", media).body(body);
-    let request = request.map_err(|error| kube::Error::HttpError(error))?;
+    let request = request.map_err(kube::Error::HttpError)?;
     client.request(request).await
 }
 

@@ -3,6 +3,7 @@
 
 mod plan;
 
+use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -158,11 +159,9 @@ fn tell(directory: &Path, plan: &Plan, output: Output) -> io::Result<()> {
         format!("removed from {place}: {}\n", told.removed.join(", "))
     };
     if !told.kept.is_empty() {
-        text += &format!("kept, not made by Sundown: {}\n", told.kept.join(", "));
+        let _ = writeln!(text, "kept, not made by Sundown: {}", told.kept.join(", "));
     }
-    text += &format!(
-        "environments stay in {} (see `sundown env`)\n",
-        told.environments.display()
-    );
+    let place = told.environments.display();
+    let _ = writeln!(text, "environments stay in {place} (see `sundown env`)");
     output::print(&text)
 }

@@ -147,8 +147,8 @@ async fn apply_once(
         match apply::apply(&client, object, role, namespace).await {
             Ok(applied) => all.push(applied),
             Err(ApplyError::Refused(complaint)) => {
-                let place = arguments.file.display();
-                let complaint = complaint.help(format!("in {place}, document {}", index + 1));
+                let file = arguments.file.display();
+                let complaint = complaint.help(format!("in {file}, document {}", index + 1));
                 return Err(ApplyError::Refused(with_applied(complaint, &all)));
             }
             Err(error @ ApplyError::Away(_)) => return Err(error),
@@ -191,7 +191,7 @@ fn target(
         let mut snapshot = Snapshot::default();
         snapshot.take(Seen::Put(target.kind, found.value.clone()));
         if let Some(outcome) = outcome::of(&target.parts(&snapshot)) {
-            return Err(has_run(&target, outcome.outcome));
+            return Err(has_run(&target, outcome.word));
         }
     }
     Ok(Some(target))

@@ -195,7 +195,7 @@ mod tests {
     use super::super::target::Target;
     use super::*;
 
-    fn check(spec: Value, with_cluster: bool, expect: &str) {
+    fn check(spec: &Value, with_cluster: bool, expect: &str) {
         let status = json!({"rayClusterName": "c", "jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"});
         let job = json!({"metadata": {"uid": "u", "name": "n"}, "spec": spec, "status": status});
         let cluster =
@@ -227,12 +227,12 @@ mod tests {
     #[test]
     fn what_goes_now_is_waited_for_and_what_stays_is_named() {
         let shut = json!({"shutdownAfterJobFinishes": true});
-        check(json!({}), true, "kept rayjob/n,raycluster/c later ");
-        check(shut.clone(), true, "raycluster/c goes");
-        check(shut, false, "kept rayjob/n later ");
+        check(&json!({}), true, "kept rayjob/n,raycluster/c later ");
+        check(&shut, true, "raycluster/c goes");
+        check(&shut, false, "kept rayjob/n later ");
         let later = json!({"shutdownAfterJobFinishes": true, "ttlSecondsAfterFinished": 60});
         check(
-            later,
+            &later,
             true,
             "kept rayjob/n,raycluster/c later raycluster/c goes in 60 s",
         );
@@ -242,8 +242,8 @@ mod tests {
             {"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED", "ttlSeconds": 0}},
         ]);
         let strategy = json!({"deletionStrategy": {"deletionRules": rules}});
-        check(strategy, true, "raycluster/c goes");
+        check(&strategy, true, "raycluster/c goes");
         let none = json!({"deletionStrategy": {"onSuccess": {"policy": "DeleteNone"}}});
-        check(none, true, "kept rayjob/n,raycluster/c later ");
+        check(&none, true, "kept rayjob/n,raycluster/c later ");
     }
 }

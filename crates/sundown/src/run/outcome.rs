@@ -17,7 +17,8 @@ const LINES_TOLD_MAX: usize = 12;
 #[serde(rename_all = "camelCase")]
 pub(super) struct Outcome {
     /// `succeeded`, `failed`, `stopped` or `deleted`.
-    pub(super) outcome: &'static str,
+    #[serde(rename = "outcome")]
+    pub(super) word: &'static str,
     pub(super) exit_code: u8,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(super) reason: String,
@@ -29,16 +30,16 @@ pub(super) struct Outcome {
 impl Outcome {
     fn succeeded() -> Self {
         Self {
-            outcome: "succeeded",
+            word: "succeeded",
             exit_code: 0,
             reason: String::new(),
             causes: Vec::new(),
         }
     }
 
-    fn failed(outcome: &'static str, reason: &str, causes: Vec<String>) -> Self {
+    fn failed(word: &'static str, reason: &str, causes: Vec<String>) -> Self {
         Self {
-            outcome,
+            word,
             exit_code: 1,
             reason: reason.to_owned(),
             causes,
@@ -209,7 +210,7 @@ mod tests {
             name: "n".into(),
             uid: "u".into(),
         };
-        let found = of(&target.parts(&snapshot)).map(|it| (it.outcome, it.exit_code));
+        let found = of(&target.parts(&snapshot)).map(|it| (it.word, it.exit_code));
         assert_eq!(found, expect, "{job}");
     }
 

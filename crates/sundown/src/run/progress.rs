@@ -11,7 +11,8 @@ use crate::objects::{Known, has_condition, list_in, text};
 /// One stage on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Stage {
-    pub(super) stage: Name,
+    #[serde(rename = "stage")]
+    pub(super) name: Name,
     pub(super) state: State,
     pub(super) text: String,
 }
@@ -57,9 +58,12 @@ impl Name {
 }
 
 impl Stage {
-    pub(super) fn new(stage: Name, state: State, text: impl Into<String>) -> Self {
-        let text = text.into();
-        Self { stage, state, text }
+    pub(super) fn new(name: Name, state: State, text: impl Into<String>) -> Self {
+        Self {
+            name,
+            state,
+            text: text.into(),
+        }
     }
 }
 
@@ -176,9 +180,10 @@ fn cluster(parts: &Parts<'_>) -> Stage {
 fn workers(parts: &Parts<'_>) -> Stage {
     let is = |state, text: String| Stage::new(Name::Workers, state, text);
     let Some(cluster) = parts.cluster else {
-        return match is_over(parts) {
-            true => is(State::Done, "ended".to_owned()),
-            false => is(State::Waiting, String::new()),
+        return if is_over(parts) {
+            is(State::Done, "ended".to_owned())
+        } else {
+            is(State::Waiting, String::new())
         };
     };
     let groups = list_in(cluster, "/spec/workerGroupSpecs").iter();
@@ -338,15 +343,15 @@ fn job(parts: &Parts<'_>) -> Stage {
     if let Some(reason) = reason("FailureTarget") {
         return is(State::Active, &format!("fails, {reason}"));
     }
-    let is_suspended = job["spec"]["suspend"] == true;
-    match is_suspended {
-        true => is(
+    let has = |name| count(job, name) > 0;
+    match () {
+        () if job["spec"]["suspend"] == true => is(
             State::Stuck,
             "suspended: it begins when spec.suspend is false",
         ),
-        false if count(job, "active") > 0 => is(State::Active, "runs"),
-        false if count(job, "failed") > 0 => is(State::Active, "failed, and is tried again"),
-        false => is(State::Waiting, ""),
+        () if has("active") => is(State::Active, "runs"),
+        () if has("failed") => is(State::Active, "failed, and is tried again"),
+        () => is(State::Waiting, ""),
     }
 }
 

@@ -147,7 +147,7 @@ impl Screen {
         let before = std::mem::replace(&mut self.stages, stages.to_vec());
         for stage in stages {
             if stage.state == State::Active || stage.state == State::Stuck {
-                self.since.entry(stage.stage).or_insert_with(Instant::now);
+                self.since.entry(stage.name).or_insert_with(Instant::now);
             }
         }
         let is_news = |it: &&Stage| !before.contains(it) && it.state != State::Waiting;
@@ -220,7 +220,7 @@ impl Screen {
         };
         let mut lines = Vec::new();
         for stage in &self.stages {
-            let elapsed = self.since.get(&stage.stage).map(Instant::elapsed);
+            let elapsed = self.since.get(&stage.name).map(Instant::elapsed);
             let is_open = matches!(stage.state, State::Active | State::Stuck);
             lines.push(pen.line(stage, elapsed.filter(|_| is_open)));
         }
@@ -255,18 +255,17 @@ fn in_words(event: &Event<'_>) -> Option<String> {
         Event::Dashboard { url } => Some(format!("dashboard: {url}")),
         Event::Note { text } => Some((*text).to_owned()),
         Event::Result { object, outcome } if outcome.exit_code == 0 => {
-            Some(format!("{object} {}", outcome.outcome))
+            Some(format!("{object} {}", outcome.word))
         }
         Event::Kept { objects, later } => {
             let later = later.map_or(String::new(), |later| format!(" ({later})"));
             (!objects.is_empty()).then(|| format!("kept: {}{later}", objects.join(", ")))
         }
-        Event::Removed { objects, count: 0 } if objects.is_empty() => None,
-        Event::Removed { objects, count } => Some(format!(
+        Event::Removed { objects, count } if *count > 0 => Some(format!(
             "removed: {} ({count} objects); nothing is left",
             objects.join(", ")
         )),
         // A failure is told as a complaint, stages and logs in their own ways.
-        Event::Result { .. } | Event::Stage(_) | Event::Log { .. } => None,
+        Event::Result { .. } | Event::Stage(_) | Event::Log { .. } | Event::Removed { .. } => None,
     }
 }

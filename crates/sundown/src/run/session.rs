@@ -407,7 +407,7 @@ impl Session {
             "" => String::new(),
             reason => format!(": {reason}"),
         };
-        let what = format!("{} {}{reason}", self.target.word(), end.outcome);
+        let what = format!("{} {}{reason}", self.target.word(), end.word);
         let complaint = Complaint::new(what).code(end.exit_code);
         let causes = end.causes.iter();
         Err(causes.fold(complaint, |complaint, cause| complaint.because_of(cause)))

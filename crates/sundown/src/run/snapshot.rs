@@ -39,8 +39,9 @@ impl Snapshot {
                 let now = &self.objects[&kind];
                 let gone = before.into_iter().filter(|(uid, _)| !now.contains_key(uid));
                 let gone: Vec<Value> = gone.map(|(_, object)| object).collect();
-                gone.into_iter()
-                    .for_each(|object| self.depart(kind, object));
+                for object in gone {
+                    self.depart(kind, object);
+                }
             }
             Seen::Put(kind, object) => {
                 let key = uid(&object).to_owned();

@@ -7,6 +7,10 @@ pub(super) const LOG_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How far everything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "observations that stand for themselves"
+)]
 pub(super) struct Sight {
     /// How long ago the end was seen; None: not yet.
     pub(super) ended: Option<Duration>,
@@ -39,10 +43,9 @@ pub(super) fn next(sight: Sight) -> Step {
     let shall_go = sight.is_stopping || (sight.removes && has_ended);
     match (sight.is_deleted, shall_go) {
         (true, _) if sight.left == 0 => Step::Finish,
-        (true, _) => Step::Wait,
         (false, true) => Step::Delete,
         (false, false) if has_ended && sight.is_settled => Step::Finish,
-        (false, false) => Step::Wait,
+        (true | false, _) => Step::Wait,
     }
 }
 
@@ -50,85 +53,54 @@ pub(super) fn next(sight: Sight) -> Step {
 mod tests {
     use super::*;
 
+    const RUNNING: Sight = Sight {
+        ended: None,
+        are_logs_read: true,
+        is_settled: true,
+        removes: false,
+        is_stopping: false,
+        is_deleted: false,
+        left: 3,
+    };
+    const ENDED: Sight = Sight {
+        ended: Some(Duration::ZERO),
+        ..RUNNING
+    };
+
+    fn check(from: Sight, change: impl Fn(&mut Sight), expect: Step) {
+        let mut sight = from;
+        change(&mut sight);
+        assert_eq!(next(sight), expect, "{sight:?}");
+    }
+
     #[test]
-    fn a_run_waits_for_logs_and_policy_and_deletes_when_it_shall() {
-        let running = Sight {
-            ended: None,
-            are_logs_read: true,
-            is_settled: true,
-            removes: false,
-            is_stopping: false,
-            is_deleted: false,
-            left: 3,
-        };
-        let ended = Sight {
-            ended: Some(Duration::ZERO),
-            ..running
-        };
-        let unread = Sight {
+    fn a_run_waits_for_logs_and_policy() {
+        check(RUNNING, |_| {}, Step::Wait);
+        check(ENDED, |_| {}, Step::Finish);
+        check(ENDED, |it| it.are_logs_read = false, Step::Wait);
+        check(ENDED, |it| it.is_settled = false, Step::Wait);
+        let late = Sight {
+            ended: Some(LOG_TIME_MAX),
             are_logs_read: false,
-            ..ended
+            ..ENDED
         };
-        let cases = [
-            (running, Step::Wait),
-            (ended, Step::Finish),
-            (unread, Step::Wait),
-            (
-                Sight {
-                    ended: Some(LOG_TIME_MAX),
-                    ..unread
-                },
-                Step::Finish,
-            ),
-            (
-                Sight {
-                    is_settled: false,
-                    ..ended
-                },
-                Step::Wait,
-            ),
-            (
-                Sight {
-                    removes: true,
-                    ..running
-                },
-                Step::Wait,
-            ),
-            (
-                Sight {
-                    removes: true,
-                    is_settled: false,
-                    ..ended
-                },
-                Step::Delete,
-            ),
-            (
-                Sight {
-                    is_stopping: true,
-                    ..running
-                },
-                Step::Delete,
-            ),
-            (
-                Sight {
-                    is_stopping: true,
-                    is_deleted: true,
-                    ..running
-                },
-                Step::Wait,
-            ),
-            (
-                Sight {
-                    is_stopping: true,
-                    is_deleted: true,
-                    left: 0,
-                    ..running
-                },
-                Step::Finish,
-            ),
-        ];
-        for (sight, expect) in cases {
-            assert_eq!(next(sight), expect, "{sight:?}");
-        }
+        check(late, |_| {}, Step::Finish);
+    }
+
+    #[test]
+    fn a_run_deletes_when_it_shall_and_waits_until_all_is_gone() {
+        check(RUNNING, |it| it.removes = true, Step::Wait);
+        check(ENDED, |it| it.removes = true, Step::Delete);
+        let stopping = Sight {
+            is_stopping: true,
+            ..RUNNING
+        };
+        check(stopping, |_| {}, Step::Delete);
+        check(stopping, |it| it.is_deleted = true, Step::Wait);
+        let deleted = Sight {
+            is_deleted: true,
+            ..stopping
+        };
+        check(deleted, |it| it.left = 0, Step::Finish);
     }
 }

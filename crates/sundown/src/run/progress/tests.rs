@@ -10,7 +10,7 @@ use super::*;
 #[derive(Default)]
 struct World(Snapshot);
 
-fn pod(name: &str, owner: &str, part: &str, status: Value) -> Value {
+fn pod(name: &str, owner: &str, part: &str, status: &Value) -> Value {
     json!({
         "metadata": {"name": name, "uid": name, "ownerReferences": [{"uid": owner}],
                      "labels": {"ray.io/node-type": part}},
@@ -52,7 +52,7 @@ impl World {
         self.with(Known::RayCluster, cluster)
     }
 
-    fn pod(self, name: &str, part: &str, status: Value) -> Self {
+    fn pod(self, name: &str, part: &str, status: &Value) -> Self {
         self.with(Known::Pod, pod(name, "c", part, status))
     }
 
@@ -93,7 +93,7 @@ fn a_ray_job_comes_from_its_environment_to_its_job() {
         .pod(
             "h",
             "head",
-            waiting("ContainerCreating", "installing 30 packages"),
+            &waiting("ContainerCreating", "installing 30 packages"),
         )
         .check(
             Known::RayJob,
@@ -107,8 +107,8 @@ fn a_ray_job_comes_from_its_environment_to_its_job() {
         );
     World::ray(&begun)
         .cluster(2)
-        .pod("h", "head", running())
-        .pod("w", "worker", ready())
+        .pod("h", "head", &running())
+        .pod("w", "worker", &ready())
         .check(
             Known::RayJob,
             &[
@@ -122,7 +122,7 @@ fn a_ray_job_comes_from_its_environment_to_its_job() {
     let runs = json!({"rayClusterName": "c", "jobDeploymentStatus": "Running", "jobId": "n-1", "jobStatus": "RUNNING"});
     World::ray(&runs)
         .cluster(0)
-        .pod("h", "head", ready())
+        .pod("h", "head", &ready())
         .check(
             Known::RayJob,
             &[
@@ -143,7 +143,7 @@ fn what_cannot_go_on_by_itself_is_told_with_its_reason() {
     crashed["containerStatuses"][0]["lastState"] = json!({"terminated": {"exitCode": 1}});
     World::ray(&begun)
         .cluster(0)
-        .pod("h", "head", crashed)
+        .pod("h", "head", &crashed)
         .check(
             Known::RayJob,
             &[
@@ -157,7 +157,7 @@ fn what_cannot_go_on_by_itself_is_told_with_its_reason() {
     let unknown = waiting("ErrImagePull", "nothing stands for it");
     World::ray(&begun)
         .cluster(0)
-        .pod("h", "head", unknown)
+        .pod("h", "head", &unknown)
         .check(
             Known::RayJob,
             &[

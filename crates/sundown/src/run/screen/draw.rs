@@ -24,7 +24,7 @@ pub(super) fn plain(stage: &Stage) -> String {
         State::Failed => "failed",
     };
     let text = one_line(&stage.text);
-    let name = stage.stage.as_str();
+    let name = stage.name.as_str();
     match (stage.state, text.is_empty()) {
         (State::Active | State::Stuck, _) => format!("{name}: {word}{text}"),
         (_, true) => format!("{name}: {word}"),
@@ -46,7 +46,7 @@ impl Pen {
         let time = time.map_or(String::new(), |time| format!(" {time}"));
         let room = self.width.saturating_sub(16 + time.chars().count() + 1);
         let text = cut(&one_line(&stage.text), room);
-        let name = format!("{:<11}", stage.stage.as_str());
+        let name = format!("{:<11}", stage.name.as_str());
         let faint = stage.state == State::Waiting;
         let name = if faint { self.paint("2", &name) } else { name };
         let line = format!(
