@@ -160,7 +160,8 @@ pub(crate) struct Up {
         value_name = "BOOL",
         num_args = 0..=1,
         require_equals = true,
-        default_missing_value = "true"
+        default_missing_value = "true",
+        overrides_with = "node"
     )]
     pub(crate) node: Option<bool>,
     /// The way out of pods: a proxy for pip, with the index and the certificates of this machine's
