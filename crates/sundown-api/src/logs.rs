@@ -41,8 +41,7 @@ pub struct Log {
 impl Log {
     /// The answer where nobody runs pods.
     pub fn without_node() -> Response {
-        let message =
-            "no node runs pods here, so there are no logs: start without `--node=false` or `--ephemeral`";
+        let message = "no node runs pods here, so there are no logs: start without `--node=false` or `--ephemeral`";
         Failure::unavailable(message).response()
     }
 

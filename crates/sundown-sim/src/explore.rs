@@ -120,10 +120,7 @@ pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
 }
 
 /// What one end has and another has not.
-fn difference(
-    is: &BTreeMap<ObjectKey, String>,
-    was: &BTreeMap<ObjectKey, String>,
-) -> String {
+fn difference(is: &BTreeMap<ObjectKey, String>, was: &BTreeMap<ObjectKey, String>) -> String {
     let only = |one: &BTreeMap<ObjectKey, String>, other: &BTreeMap<ObjectKey, String>| {
         let mut all = one.clone();
         all.retain(|key, text| other.get(key) != Some(text));

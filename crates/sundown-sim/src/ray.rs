@@ -49,7 +49,10 @@ pub(crate) struct Attempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
     Goes,
-    Ended { status: JobStatus, at: Timestamp },
+    Ended {
+        status: JobStatus,
+        at: Timestamp,
+    },
     /// Its head died first.
     Lost,
 }

@@ -171,7 +171,11 @@ fn turn(world: &mut World, air: &mut Air, temper: &Temper, rng: &mut Rng) {
             let faulty = temper
                 .fault_every
                 .is_some_and(|every| rng.u32(0..every) == 0);
-            let fault = if faulty { fault(world, &effect, rng) } else { None };
+            let fault = if faulty {
+                fault(world, &effect, rng)
+            } else {
+                None
+            };
             air.incoming.extend(world.execute(&effect, fault));
             world.after(fault);
         }

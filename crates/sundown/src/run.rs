@@ -24,8 +24,8 @@ use std::process::ExitCode;
 
 use crate::arguments::{Output, Run};
 use crate::complaint::Complaint;
-use crate::data;
 use crate::objects::Known;
+use crate::{control, data};
 
 use apply::{Applied, ApplyError, How, Role};
 use manifest::Manifest;
@@ -46,7 +46,7 @@ const TRIES_MAX: usize = 3;
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
     let manifest = read(&arguments.file)?;
     let mut screen = Screen::new(output);
-    let mut signals = Signals::listen()?;
+    let mut signals = Signals::listen(screen.is_live())?;
     let directory = data::directory(arguments.place.data_dir.as_deref());
     let directory = std::path::absolute(directory)?;
     let start = Start {
@@ -68,6 +68,7 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
         pid: hello.pid,
         url: &hello.url,
     })?;
+    check_plane(&plane, &mut screen).await?;
     let applied = apply_all(&mut plane, &manifest, arguments, &mut screen).await?;
     let (applied, is_repeated) = applied;
     let Some(target) = target(&manifest, &applied, is_repeated)? else {
@@ -75,6 +76,27 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
     };
     let session = Session::new(plane, target, applied, arguments.rm, screen, signals);
     session.run().await
+}
+
+/// A control plane without pods would let everybody wait.
+async fn check_plane(plane: &Plane, screen: &mut Screen) -> Result<(), Complaint> {
+    // Lost already: what comes next finds out, and starts another.
+    let Ok(standing) = control::status(plane.directory()).await else {
+        return Ok(());
+    };
+    if !standing.runs_pods {
+        return Err(Complaint::new("the control plane that is up runs no pods")
+            .at(plane.directory().display().to_string())
+            .help(
+                "end it, and start it without --node=false; or take another one: --data-dir DIR",
+            ));
+    }
+    let (theirs, ours) = (&plane.hello().version, env!("CARGO_PKG_VERSION"));
+    if theirs != ours {
+        let text = format!("the control plane is version {theirs}, this is {ours}");
+        screen.tell(&Event::Note { text: &text })?;
+    }
+    Ok(())
 }
 
 fn read(file: &Path) -> Result<Manifest, Complaint> {

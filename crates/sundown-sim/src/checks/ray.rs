@@ -71,7 +71,12 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
         }
         policy::judge_at_rest(job, ledger, now, &mut found);
     }
-    for execution in node.ray.executions.iter().filter(|it| it.fate == Fate::Goes) {
+    for execution in node
+        .ray
+        .executions
+        .iter()
+        .filter(|it| it.fate == Fate::Goes)
+    {
         let text = format!("{} goes on for ever", execution.submission_id);
         found.push(Violation::new("J9", text));
     }
@@ -98,7 +103,9 @@ pub(super) fn described(version: &Version) -> Option<(String, String)> {
     }
     if is("/kind") == "RayJob" {
         let status = ["jobStatus", "jobDeploymentStatus", "reason"];
-        let mut status = status.map(|it| is(&format!("/status/{it}")).to_owned()).to_vec();
+        let mut status = status
+            .map(|it| is(&format!("/status/{it}")).to_owned())
+            .to_vec();
         for count in ["failed", "succeeded"] {
             let count = number(version, &format!("/status/{count}"));
             status.push(count.to_string());

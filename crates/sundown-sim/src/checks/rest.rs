@@ -8,8 +8,8 @@ use serde_json::Value;
 use sundown_engine::Engine;
 use sundown_model::{ObjectKey, Resource};
 
-use super::{Violation, ray};
 use super::ttl::due;
+use super::{Violation, ray};
 use crate::ledger::{Ledger, Version};
 
 /// Judges a world at rest in which nobody holds a foreign finalizer any more.
@@ -105,7 +105,10 @@ pub(crate) fn end_state(ledger: &Ledger) -> BTreeMap<ObjectKey, String> {
                 let mut names = (0..).map(|index| format!("{name}-{index}").into());
                 key.name = names
                     .find(|name| {
-                        let key = ObjectKey { name: Arc::clone(name), ..key.clone() };
+                        let key = ObjectKey {
+                            name: Arc::clone(name),
+                            ..key.clone()
+                        };
                         !all.contains_key(&key)
                     })
                     .expect("numbers do not end");

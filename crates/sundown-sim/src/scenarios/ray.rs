@@ -28,7 +28,11 @@ fn jobs() -> Vec<Scenario> {
             job("K8sJobMode", "exit 1 0", json!({})),
         )
         .settle(),
-        begun("ray-retry", job("HTTPMode", "exit 1 0", json!({ "backoffLimit": 1 }))).settle(),
+        begun(
+            "ray-retry",
+            job("HTTPMode", "exit 1 0", json!({ "backoffLimit": 1 })),
+        )
+        .settle(),
         // What a lost head ran is lost, and is not run again by itself.
         begun("ray-head-dies", job("HTTPMode", "forever", json!({})))
             .work(2)
@@ -140,7 +144,8 @@ fn job(mode: &str, entrypoint: &str, extra: Value) -> Op {
 
 /// A head and so many workers.
 fn cluster(workers: u32) -> Value {
-    let mut spec = json!({ "rayVersion": "2.52.0", "headGroupSpec": { "template": template("ray-head") } });
+    let mut spec =
+        json!({ "rayVersion": "2.52.0", "headGroupSpec": { "template": template("ray-head") } });
     if workers > 0 {
         spec["workerGroupSpecs"] = json!([{
             "groupName": "small", "replicas": workers, "minReplicas": 0, "maxReplicas": 5,

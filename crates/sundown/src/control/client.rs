@@ -116,10 +116,16 @@ async fn ask(directory: &Path, request: &Request) -> Result<BufReader<UnixStream
     let socket = SocketPath::new(directory, SOCKET).map_err(|_| ControlError::NotUp)?;
     let stream = UnixStream::connect(socket.get()).await;
     let mut stream = stream.map_err(|_| ControlError::NotUp)?;
-    send(&mut stream, request)
-        .await
-        .map_err(ControlError::Silent)?;
-    Ok(BufReader::new(stream))
+    match send(&mut stream, request).await {
+        Ok(()) => Ok(BufReader::new(stream)),
+        Err(error) if is_closed(&error) => Err(ControlError::NotUp),
+        Err(error) => Err(ControlError::Silent(error)),
+    }
+}
+
+fn is_closed(error: &io::Error) -> bool {
+    use io::ErrorKind::{BrokenPipe, ConnectionReset, UnexpectedEof};
+    [BrokenPipe, ConnectionReset, UnexpectedEof].contains(&error.kind())
 }
 
 pub(super) async fn send<T: Serialize>(to: &mut UnixStream, message: &T) -> io::Result<()> {
@@ -131,8 +137,13 @@ pub(super) async fn send<T: Serialize>(to: &mut UnixStream, message: &T) -> io::
 async fn answer(reader: &mut BufReader<UnixStream>) -> Result<Answer, ControlError> {
     let read = timeout(ANSWER_TIME_MAX, read(reader)).await;
     let read = read.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
-    let closed = || ControlError::Silent(io::ErrorKind::UnexpectedEof.into());
-    read.map_err(ControlError::Silent)?.ok_or_else(closed)
+    match read {
+        Ok(Some(answer)) => Ok(answer),
+        // It was ending, or was killed, before it could answer.
+        Ok(None) => Err(ControlError::NotUp),
+        Err(error) if is_closed(&error) => Err(ControlError::NotUp),
+        Err(error) => Err(ControlError::Silent(error)),
+    }
 }
 
 pub(super) async fn read<T: serde::de::DeserializeOwned>(

@@ -184,13 +184,15 @@ impl Logs {
         }
     }
 
-    /// The next line; None: a log came to its end. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Option<Line> {
+    /// The next lines, as many as there are; none: a log came to its end. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Vec<Line> {
+        let mut lines = Vec::new();
         tokio::select! {
             biased;
-            line = self.lines.recv() => line,
-            Some(_) = self.tasks.join_next() => None,
+            _ = self.lines.recv_many(&mut lines, LINES_MAX) => {}
+            Some(_) = self.tasks.join_next() => {}
         }
+        lines
     }
 
     /// Whether everything that is wanted has been read to its end.

@@ -78,6 +78,8 @@ pub(super) struct Screen {
     drawn: usize,
     turn: usize,
     question: Option<String>,
+    /// Whether the region is left out for a moment.
+    is_held: bool,
 }
 
 impl Screen {
@@ -100,12 +102,25 @@ impl Screen {
             drawn: 0,
             turn: 0,
             question: None,
+            is_held: false,
         }
     }
 
     /// Whether somebody watches, so that it is worth moving.
     pub(super) fn is_live(&self) -> bool {
         self.mode == Mode::Live
+    }
+
+    /// Does several things with one drawing of the region.
+    pub(super) fn hold(
+        &mut self,
+        what: impl FnOnce(&mut Self) -> io::Result<()>,
+    ) -> io::Result<()> {
+        self.erase()?;
+        self.is_held = true;
+        let done = what(self);
+        self.is_held = false;
+        done.and_then(|()| self.draw())
     }
 
     /// Tells one thing.
@@ -208,7 +223,7 @@ impl Screen {
     }
 
     fn draw(&mut self) -> io::Result<()> {
-        if self.mode != Mode::Live {
+        if self.mode != Mode::Live || self.is_held {
             return Ok(());
         }
         let width = rustix::termios::tcgetwinsize(io::stderr());

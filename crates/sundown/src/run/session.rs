@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 use super::apply::{Applied, How};
 use super::cleanup::{self, Cleanup};
 use super::interrupt::{Act, Interrupt, Sender};
-use super::logs::{self, Logs};
+use super::logs::{self, Line, Logs};
 use super::outcome::{self, Outcome};
 use super::plane::Plane;
 use super::progress::{self, Name, Stage, State};
@@ -114,9 +114,9 @@ impl Session {
             LOOK_INTERVAL
         };
         tokio::select! {
-            line = self.logs.next() => {
-                if let Some(line) = line {
-                    return self.print(&line);
+            lines = self.logs.next() => {
+                if !lines.is_empty() {
+                    return self.print(&lines);
                 }
             }
             seen = self.watches.next() => self.snapshot.take(seen),
@@ -134,14 +134,9 @@ impl Session {
         self.look().await
     }
 
-    fn print(&mut self, line: &logs::Line) -> Result<Turn, Complaint> {
-        let (source, text) = (&*line.source, &*line.text);
-        if line.is_ours {
-            let text = format!("{source}: {text}");
-            self.screen.tell(&Event::Note { text: &text })?;
-        } else {
-            self.screen.tell(&Event::Log { source, line: text })?;
-        }
+    fn print(&mut self, lines: &[Line]) -> Result<Turn, Complaint> {
+        let screen = &mut self.screen;
+        screen.hold(|screen| lines.iter().try_for_each(|line| print(screen, line)))?;
         Ok(Turn::Goes)
     }
 
@@ -412,6 +407,15 @@ impl Session {
         let causes = end.causes.iter();
         Err(causes.fold(complaint, |complaint, cause| complaint.because_of(cause)))
     }
+}
+
+fn print(screen: &mut Screen, line: &Line) -> std::io::Result<()> {
+    let (source, text) = (&*line.source, &*line.text);
+    if line.is_ours {
+        let text = format!("{source}: {text}");
+        return screen.tell(&Event::Note { text: &text });
+    }
+    screen.tell(&Event::Log { source, line: text })
 }
 
 /// Deletes what stands beside the job, last applied first, and waits until each is gone. Of the whole

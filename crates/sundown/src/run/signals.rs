@@ -16,7 +16,8 @@ pub(super) struct Signals {
 }
 
 impl Signals {
-    pub(super) fn listen() -> Result<Self, Complaint> {
+    /// Somebody can be asked only where a question is seen.
+    pub(super) fn listen(is_live: bool) -> Result<Self, Complaint> {
         let listen = |kind| {
             signal(kind)
                 .map_err(|error| Complaint::new("signals cannot be listened for").because(&error))
@@ -24,7 +25,7 @@ impl Signals {
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
-            is_attended: io::stdin().is_terminal() && io::stderr().is_terminal(),
+            is_attended: is_live && io::stdin().is_terminal(),
         })
     }
 

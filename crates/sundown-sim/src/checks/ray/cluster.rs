@@ -36,7 +36,10 @@ pub(super) fn judge(event: &Event, before: &Ledger, found: &mut Vec<Violation>) 
     if event.method == Method::Delete && event.first && is_head {
         let rests = cluster.is_some_and(|it| it.json["spec"]["suspend"] == true);
         let suspends = cluster.is_some_and(|it| {
-            let conditions = it.json.pointer("/status/conditions").and_then(Value::as_array);
+            let conditions = it
+                .json
+                .pointer("/status/conditions")
+                .and_then(Value::as_array);
             let mut all = conditions.into_iter().flatten();
             all.any(|it| it["type"] == "RayClusterSuspending" && it["status"] == "True")
         });

@@ -17,18 +17,30 @@ const STOP_TIME_MAX: SignedDuration = SignedDuration::from_secs(60);
 /// From where to where a job may go.
 const EDGES: &[(&str, &[&str])] = &[
     ("", &["Initializing", "ValidationFailed"]),
-    ("Initializing", &["Running", "Waiting", "Suspending", "Failed", "Retrying"]),
+    (
+        "Initializing",
+        &["Running", "Waiting", "Suspending", "Failed", "Retrying"],
+    ),
     ("Waiting", &["Running", "Suspending", "Failed", "Retrying"]),
     (
         "Running",
-        &["Complete", "Failed", "Retrying", "Suspending", "Initializing"],
+        &[
+            "Complete",
+            "Failed",
+            "Retrying",
+            "Suspending",
+            "Initializing",
+        ],
     ),
     ("Suspending", &["Suspended"]),
     ("Suspended", &[""]),
     ("Retrying", &[""]),
     ("Complete", &[]),
     ("Failed", &[]),
-    ("ValidationFailed", &["", "Initializing", "Complete", "Failed"]),
+    (
+        "ValidationFailed",
+        &["", "Initializing", "Complete", "Failed"],
+    ),
 ];
 
 pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<Violation>) {
@@ -41,7 +53,10 @@ pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<V
         found.push(Violation::new(invariant, format!("{}: {text}", event.key)));
     };
     let had = prev.has_finalizer(FINALIZER_RAY_JOB);
-    let has = event.new.as_ref().is_some_and(|new| new.has_finalizer(FINALIZER_RAY_JOB));
+    let has = event
+        .new
+        .as_ref()
+        .is_some_and(|new| new.has_finalizer(FINALIZER_RAY_JOB));
     if had && !has {
         released(prev, event.at, ray, &mut broken);
     }
@@ -64,7 +79,12 @@ pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<V
 }
 
 /// J11: whoever lets go has seen to it that nothing runs, or has tried for as long as it may.
-fn released(prev: &Version, now: Timestamp, ray: &Ray, broken: &mut dyn FnMut(&'static str, String)) {
+fn released(
+    prev: &Version,
+    now: Timestamp,
+    ray: &Ray,
+    broken: &mut dyn FnMut(&'static str, String),
+) {
     let deleted_at: Option<Timestamp> = prev.deleted_at().and_then(|at| at.parse().ok());
     let may_give_up = deleted_at.is_some_and(|at| now >= at + STOP_TIME_MAX);
     if let Some(left) = goes(&ray.executions, &prev.uid).filter(|_| !may_give_up) {
@@ -74,7 +94,10 @@ fn released(prev: &Version, now: Timestamp, ray: &Ray, broken: &mut dyn FnMut(&'
 
 /// J4: attempts are counted up, and never more than are allowed.
 fn counts(prev: &Version, new: &Version, broken: &mut dyn FnMut(&'static str, String)) {
-    let (was, is) = (number(prev, "/status/failed"), number(new, "/status/failed"));
+    let (was, is) = (
+        number(prev, "/status/failed"),
+        number(new, "/status/failed"),
+    );
     if is < was || is > was + 1 || is > number(new, "/spec/backoffLimit") + 1 {
         broken("J4", format!("{was} failed attempts became {is}"));
     }
@@ -127,12 +150,20 @@ fn ended(new: &Version, ray: &Ray, broken: &mut dyn FnMut(&'static str, String))
     };
     let is_untrue = matches!(is, "SUCCEEDED" | "FAILED" | "STOPPED") && is != was;
     if is_wrong || is_untrue {
-        broken("J15", format!("{was} in truth, told as {} {is}", state(new)));
+        broken(
+            "J15",
+            format!("{was} in truth, told as {} {is}", state(new)),
+        );
     }
 }
 
 /// J10: a job that rests has no cluster, no pod and nothing that runs.
-fn emptied(new: &Version, ray: &Ray, before: &Ledger, broken: &mut dyn FnMut(&'static str, String)) {
+fn emptied(
+    new: &Version,
+    ray: &Ray,
+    before: &Ledger,
+    broken: &mut dyn FnMut(&'static str, String),
+) {
     if let Some(left) = goes(&ray.executions, &new.uid) {
         broken("J10", format!("rests while {} runs", left.submission_id));
     }
