@@ -181,24 +181,8 @@ impl Builder {
             Some(manual) => Arc::clone(manual) as _,
             None => Arc::new(SystemClock),
         };
-        let config = sundown_api::Config {
-            garbage_collector: self.garbage_collector,
-            acted_on: self.acted_on(),
-            ..sundown_api::Config::default()
-        };
         let link = self.node.as_ref().map(link);
-        let bridge = link.iter().map(|link| link.bridge().to_string());
-        let names: Vec<String> = bridge.collect();
-        let (shared, identity) = match &self.data {
-            Some(data) => {
-                let (shared, identity) = data.open(config, Arc::clone(&clock), &names)?;
-                (shared, Some(identity))
-            }
-            None => (
-                Shared::new(config, Arc::clone(&clock), Entropy::system()),
-                None,
-            ),
-        };
+        let (shared, identity) = self.open(&clock, link.as_deref())?;
         let shared = Arc::new(match &link {
             Some(link) => shared.logging_from(Arc::new(Logs(Arc::clone(link)))),
             None => shared,
@@ -206,10 +190,6 @@ impl Builder {
         let mut tasks = Tasks::new();
         let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
         let client = Client::new(service, "default");
-        let identity = match identity {
-            None if self.listen.is_some() || link.is_some() => Some(Identity::generate(&names)?),
-            identity => identity,
-        };
         let mut door = None;
         if let (Some(listen), Some(identity)) = (&self.listen, &identity) {
             let data = self.data.as_ref();
@@ -250,6 +230,30 @@ impl Builder {
             start_time: begun_at.elapsed(),
             machine,
         })
+    }
+
+    /// The state, and the identity if somebody from outside may come.
+    fn open(
+        &self,
+        clock: &Arc<dyn Clock>,
+        link: Option<&Link>,
+    ) -> Result<(Shared, Option<Identity>), StartError> {
+        let config = sundown_api::Config {
+            garbage_collector: self.garbage_collector,
+            acted_on: self.acted_on(),
+            ..sundown_api::Config::default()
+        };
+        let bridge = link.map(|link| link.bridge().to_string());
+        let names: Vec<String> = bridge.into_iter().collect();
+        if let Some(data) = &self.data {
+            let (shared, identity) = data.open(config, Arc::clone(clock), &names)?;
+            return Ok((shared, Some(identity)));
+        }
+        let shared = Shared::new(config, Arc::clone(clock), Entropy::system());
+        if self.listen.is_none() && link.is_none() {
+            return Ok((shared, None));
+        }
+        Ok((shared, Some(Identity::generate(&names)?)))
     }
 
     /// What the controllers of a node act on, of that which a server alone only stores.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sundown_api::{Method, Request};
 
-use crate::world::{CM, JOBS, PODS, World, cm, request};
+use crate::world::{CM, JOBS, PODS, World, cm, pod, request};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -201,4 +201,19 @@ fn publishes_schemas_with_list_types_and_no_loose_ends() {
             "{name} is referred to, but not there"
         );
     }
+}
+
+#[test]
+fn only_kinds_that_nobody_acts_on_are_called_so() {
+    let pods = sundown_model::Resource::new("", "pods");
+    let mut world = World::with(sundown_api::Config {
+        acted_on: vec![pods],
+        ..sundown_api::Config::default()
+    });
+    assert_eq!(world.post(PODS, &pod("a")).ok().warnings, [""; 0]);
+    let warnings = world.post(JOBS, &job("a")).ok().warnings;
+    assert_eq!(
+        warnings,
+        ["Job is stored, but no controller of this server acts on it yet"]
+    );
 }

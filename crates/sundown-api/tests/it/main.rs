@@ -23,5 +23,6 @@ mod races;
 mod ray_kinds;
 mod schemas;
 mod support;
+mod tokens;
 mod watches;
 mod world;

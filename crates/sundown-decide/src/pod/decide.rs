@@ -125,8 +125,11 @@ fn live(
         draft.wake(image::shown_until(&it.image, scene.facts).filter(|_| waits));
     }
     draft.wake(until);
-    // A first step that is about to change everything is not worth a write of its own.
-    let is_first = placing == Some(Reason::Places) && pod.started_at.is_none() && !waits(chart);
+    // A first step that is about to change everything is not worth a write of its own, but one that
+    // failed is what people ask for.
+    let has_failed = refusal(scene.facts, &Subject::Pod(pod.uid.clone())).is_some();
+    let is_first = placing == Some(Reason::Places) && pod.started_at.is_none() && !has_failed;
+    let is_first = is_first && !waits(chart);
     let has_patch = patch.is_some() && !is_first;
     draft
         .actions

@@ -165,7 +165,7 @@ fn status(pod: &PodView<'_>, it: &Standing) -> Value {
         "ready": it.is_ready,
         "restartCount": it.attempt,
         "image": &*it.image,
-        "imageID": if has_run { &*it.image } else { "" },
+        "imageID": if has_run || it.last.is_some() { &*it.image } else { "" },
     });
     if it.role != Role::Init {
         json["started"] = json!(it.is_started);

@@ -117,7 +117,7 @@ impl Text {
             }
             self.reader = Some(reader);
             tokio::select! {
-                changed = changes.changed() => if !matches!(changed, Ok(true)) {
+                is_there = changes.changed() => if !matches!(is_there, Ok(true)) {
                     self.changes = None;
                 },
                 heard = self.heard.changed() => if heard.is_err() {

@@ -60,10 +60,9 @@ impl Part {
 pub(super) fn after(own: Option<Identity>, standing: &Standing) -> Follow {
     match own {
         _ if standing.current.is_none() => Follow::Stay,
-        None => Follow::Both,
         Some(_) if own == standing.current => Follow::Stay,
         Some(_) if own == standing.full => Follow::Current,
-        Some(_) => Follow::Both,
+        Some(_) | None => Follow::Both,
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::process::Up;
 
 /// How long anything may take; reached by a failure only.
-const BOUND: Duration = Duration::from_secs(120);
+const BOUND: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(50);
 const PODS: &str = "/api/v1/namespaces/default/pods";
 

@@ -308,6 +308,26 @@ fn what_the_node_refuses_is_told_and_shown() {
     );
 }
 
+/// `kubectl logs` said "not available" and `describe` knew no node, as long as a volume was missing.
+#[test]
+fn a_place_that_could_not_be_made_is_shown_as_being_made() {
+    let mut life = Life::of(a_pod());
+    let refused = DeedOutcome::Refused(DeedRefusal {
+        reason: "ConfigMapNotFound".to_owned(),
+        message: "configmap \"c\" not found".to_owned(),
+    });
+    let scene = life.scene.clone();
+    life.scene = scene.done(Subject::Pod(uid()), 0, refused);
+    for seconds in [0, 1] {
+        let (reason, _) = life.turn(seconds);
+        assert_eq!(reason, Reason::Places);
+        assert_eq!(
+            life.status("/containerStatuses/0/state/waiting/reason"),
+            "ContainerCreating"
+        );
+    }
+}
+
 #[test]
 fn an_image_is_asked_for_made_and_waited_for() {
     let pod = a_pod();
