@@ -6,13 +6,15 @@
 use serde_json::Value;
 #[cfg(feature = "mutants")]
 use sundown_decide::OwnerGc;
-use sundown_decide::{Crew, of_ray, shipped, with_node};
+use sundown_decide::ray_job::Limits;
+use sundown_decide::{Crew, RayClusters, RayJobs, of_ray, shipped, with_node};
 use sundown_engine::{Engine, wire};
+use sundown_kinds::Settings;
 use sundown_model::Controller;
 
 use crate::explore::{Exploration, explore};
 use crate::node::Flaws;
-use crate::scenario::Stage;
+use crate::scenario::{Scenario, Stage};
 use crate::scenarios;
 use crate::swarm::{Swarm, swarm};
 
@@ -27,6 +29,18 @@ pub enum Mutation {
     DeleteRacesFinalizer,
     /// A write whose answer was lost is taken for one that was not made.
     LostReplyIsFailure,
+    /// A job is submitted to whichever session is there: a head that came back runs it again.
+    FenceIgnored,
+    /// kuberay: a job that was told to stop counts as stopped.
+    StopBelieved,
+    /// What runs already is started once more.
+    StartsTwice,
+    /// A polite signal kills.
+    KillsAtOnce,
+    /// What is to be removed from the node is only said to be.
+    KeepsRemoved,
+    /// Who connects to the node anew is told that all ended well.
+    ForgetsCodes,
     /// kubernetes#65200, #92743: owners are found by uid alone.
     #[cfg(feature = "mutants")]
     UidOnlyOwner,
@@ -46,6 +60,12 @@ impl Mutation {
         Self::TtlWithoutRv,
         Self::DeleteRacesFinalizer,
         Self::LostReplyIsFailure,
+        Self::FenceIgnored,
+        Self::StopBelieved,
+        Self::StartsTwice,
+        Self::KillsAtOnce,
+        Self::KeepsRemoved,
+        Self::ForgetsCodes,
         #[cfg(feature = "mutants")]
         Self::UidOnlyOwner,
     ];
@@ -66,6 +86,15 @@ impl Mutation {
                 "lost-reply",
                 "a write of unknown fate is repeated without a look",
             ),
+            Self::FenceIgnored => ("fence-ignored", "a head that came back runs the job again"),
+            Self::StopBelieved => (
+                "stop-believed",
+                "a RayJob is let go, and its cluster with it, while its job still runs",
+            ),
+            Self::StartsTwice => ("starts-twice", "a container is started twice"),
+            Self::KillsAtOnce => ("kills-at-once", "a pod gets no grace"),
+            Self::KeepsRemoved => ("keeps-removed", "a pod is gone and its processes are not"),
+            Self::ForgetsCodes => ("forgets-codes", "a failure is recorded as a success"),
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => (
                 "kubernetes#92743",
@@ -81,9 +110,31 @@ impl Mutation {
             Self::CollectWithoutRv
             | Self::TtlWithoutRv
             | Self::DeleteRacesFinalizer
-            | Self::LostReplyIsFailure => true,
+            | Self::LostReplyIsFailure
+            | Self::FenceIgnored
+            | Self::StopBelieved
+            | Self::StartsTwice
+            | Self::KillsAtOnce
+            | Self::KeepsRemoved
+            | Self::ForgetsCodes => true,
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => false,
+        }
+    }
+
+    /// The stage on which it shows; None: on any.
+    fn stage(self) -> Option<Stage> {
+        match self {
+            Self::FenceIgnored | Self::StopBelieved => Some(Stage::Ray),
+            Self::StartsTwice | Self::KillsAtOnce | Self::KeepsRemoved | Self::ForgetsCodes => {
+                Some(Stage::Node)
+            }
+            Self::CollectWithoutRv
+            | Self::TtlWithoutRv
+            | Self::DeleteRacesFinalizer
+            | Self::LostReplyIsFailure => None,
+            #[cfg(feature = "mutants")]
+            Self::UidOnlyOwner => None,
         }
     }
 
@@ -100,7 +151,14 @@ impl Mutation {
         let culprit = match self {
             Self::CollectWithoutRv => "owner_gc",
             Self::TtlWithoutRv => "ttl",
-            Self::DeleteRacesFinalizer | Self::LostReplyIsFailure => return,
+            Self::DeleteRacesFinalizer
+            | Self::LostReplyIsFailure
+            | Self::FenceIgnored
+            | Self::StopBelieved
+            | Self::StartsTwice
+            | Self::KillsAtOnce
+            | Self::KeepsRemoved
+            | Self::ForgetsCodes => return,
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => return,
         };
@@ -123,8 +181,16 @@ impl Mutation {
 }
 
 /// What is wrong with the node of a world.
-pub(crate) fn flaws(_mutation: Option<Mutation>) -> Flaws {
-    Flaws::default()
+pub(crate) fn flaws(mutation: Option<Mutation>) -> Flaws {
+    let is = |it: Mutation| mutation == Some(it);
+    Flaws {
+        ignores_fence: is(Mutation::FenceIgnored),
+        believes_stop: is(Mutation::StopBelieved),
+        starts_twice: is(Mutation::StartsTwice),
+        is_impolite: is(Mutation::KillsAtOnce),
+        keeps_removed: is(Mutation::KeepsRemoved),
+        forgets_codes: is(Mutation::ForgetsCodes),
+    }
 }
 
 /// The controllers of an operator, with a mutated rule if there is one.
@@ -153,14 +219,33 @@ impl Crew for Hands {
             return;
         }
         let _ = self.mutation;
+        // Ray is asked as often as on a cluster, and pods are not probed: each question is a place
+        // where something can go wrong, and all of them are alike.
+        if C::NAME == RayClusters::NAME {
+            self.engine = self.engine.clone().with(RayClusters::new(settings()));
+            return;
+        }
+        if C::NAME == RayJobs::NAME {
+            let jobs = RayJobs::new(settings(), Limits::CLUSTER);
+            self.engine = self.engine.clone().with(jobs);
+            return;
+        }
         self.engine = self.engine.clone().with(C::default());
+    }
+}
+
+fn settings() -> Settings {
+    Settings {
+        inject_probes: false,
+        ..Settings::default()
     }
 }
 
 /// Looks for a mutation in every scenario first and in seeds then; gives what was found, if so.
 pub fn hunt(mutation: Mutation, seeds_max: u64) -> (Exploration, Option<Swarm>) {
     let mut total = Exploration::default();
-    for scenario in scenarios::all() {
+    let is_meant = |it: &Scenario| mutation.stage().is_none_or(|stage| it.stage == stage);
+    for scenario in scenarios::all().into_iter().filter(is_meant) {
         total.add(explore(&scenario, Some(mutation)));
         if !total.found.is_empty() {
             return (total, None);

@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 use sundown_api::{Config, Cx, Method, Server, Verdict};
 use sundown_engine::Effect;
 use sundown_kinds::crd;
-use sundown_model::node::Query;
-use sundown_model::{ObjectKey, Question};
+use sundown_model::ObjectKey;
 
 use crate::checks::{self, Violation};
 use crate::fault::Variant;
@@ -218,17 +217,17 @@ impl World {
     fn hold_still(&mut self) {
         let (writes, revision) = (self.writes, self.server.revision());
         let until = self.now.saturating_add(HOLD).unwrap_or(Timestamp::MAX);
+        // Who looks more seldom hears fewer bookmarks, and that is most of a life with Ray at rest.
+        let pace = SignedDuration::from_secs(match self.stage {
+            Stage::Plain | Stage::Node => 60,
+            Stage::Ray => 600,
+        });
         let mut asked = Vec::new();
         while self.now < until && self.violations.is_empty() {
-            self.advance(SignedDuration::from_secs(60));
+            self.advance(pace);
             self.settle(&mut |_, effect| match effect {
-                // A watch ends after a while and is opened again; who runs is probed.
-                Effect::Watch { .. }
-                | Effect::Unwatch { .. }
-                | Effect::Ask {
-                    question: Question::Node(Query::Probe { .. }),
-                    ..
-                } => {}
+                // A watch ends after a while and is opened again.
+                Effect::Watch { .. } | Effect::Unwatch { .. } => {}
                 Effect::Discover { .. }
                 | Effect::List { .. }
                 | Effect::Get { .. }

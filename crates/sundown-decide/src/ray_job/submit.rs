@@ -115,7 +115,14 @@ fn submitted(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
 /// Submits by a Job. It asks Ray first and submits to one session only, so that it may be made again.
 pub(super) fn by_job(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>) -> Decision<Reason> {
     let key = sight.submitter_key();
+    // What is concluded from the Job, Ray must have been asked after the Job was seen to be so: it may
+    // have submitted before it ended, or before somebody took it away.
+    let seen = sight.scope.cache.seen_step(&key).unwrap_or_default();
+    let is_asked_since = told.asked > seen;
     match &sight.submitter {
+        Submitter::Foreign | Submitter::Completed(_) | Submitter::Failed(..) if !is_asked_since => {
+            Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay)
+        }
         Submitter::Runs(_) => going(sight, next, told, Reason::AwaitsSubmission),
         Submitter::Foreign => {
             let text = format!(
@@ -131,14 +138,7 @@ pub(super) fn by_job(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>) -> 
             decision.actions.push(told);
             decision
         }
-        Submitter::Completed(_) | Submitter::Failed(..) => {
-            // Ray must have been asked after the submitter was seen to end.
-            let seen = sight.scope.cache.seen_step(&key).unwrap_or_default();
-            if told.asked <= seen {
-                return Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay);
-            }
-            without_trace(sight, next)
-        }
+        Submitter::Completed(_) | Submitter::Failed(..) => without_trace(sight, next),
         Submitter::Absent => match sight.intent() {
             None => store_intent(sight, told),
             Some(intent) => make_submitter(sight, next, &intent),

@@ -16,6 +16,8 @@ use crate::ledger::{Event, Ledger, Version};
 use crate::node::Node;
 use crate::ray::{Attempt, Execution, Fate, Ray};
 
+const NAME: &str = "/metadata/name";
+
 /// Judges one write about a job, its cluster or the pods of that.
 pub(crate) fn on_event(event: &Event, before: &Ledger, node: &Node, found: &mut Vec<Violation>) {
     match (event.key.resource.group(), event.key.resource.plural()) {
@@ -49,7 +51,9 @@ pub(crate) fn on_execution(ray: &mut Ray, ledger: &Ledger, found: &mut Vec<Viola
         if goes(before, &job.uid).is_some() {
             broken("J3", "it began while an earlier attempt went on");
         }
-        if matches!(state(job), "Complete" | "Failed" | "Suspended") {
+        // Who takes the submitter away has it submit when they like.
+        let is_taken = submitter(ledger, job).is_some_and(|it| !is_controlled(it, &job.uid));
+        if matches!(state(job), "Complete" | "Failed" | "Suspended") && !is_taken {
             broken("J9", "it began when its attempt was over");
         }
         ray.executions[index].of = Some(attempt);
@@ -83,6 +87,18 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
     found
 }
 
+/// Whether it may be there at the end or not: the service of a `RayJob` is made along with other
+/// writes, and nobody waits for it.
+pub(super) fn is_chance(version: &Version) -> bool {
+    let owners = version.owners();
+    let mut kinds = owners.iter().map(|it| &*it.kind);
+    match text(version, "/kind") {
+        "Service" => kinds.any(|kind| kind == "RayJob"),
+        "EndpointSlice" => true,
+        _ => false,
+    }
+}
+
 /// A name and a description of what Ray's controllers make, the same in all lives; None for the rest.
 /// The uid of a cluster makes the names of its pods, and it is drawn anew in each life.
 pub(super) fn described(version: &Version) -> Option<(String, String)> {
@@ -91,7 +107,7 @@ pub(super) fn described(version: &Version) -> Option<(String, String)> {
     let is = |pointer: &str| text(version, pointer);
     let is_submitter = !is("/metadata/labels/ray.io~1originated-from-cr-name").is_empty();
     let is_made = |kind: &str| match kind {
-        "RayCluster" | "Service" => true,
+        "RayCluster" => true,
         "Job" => is_submitter,
         _ => false,
     };
@@ -103,9 +119,10 @@ pub(super) fn described(version: &Version) -> Option<(String, String)> {
     }
     if is("/kind") == "RayJob" {
         let status = ["jobStatus", "jobDeploymentStatus", "reason"];
-        let mut status = status
-            .map(|it| is(&format!("/status/{it}")).to_owned())
-            .to_vec();
+        let mut status = status.map(|it| is(&format!("/status/{it}"))).to_vec();
+        // How far it came before it was lost is chance.
+        status.retain(|it| !matches!(*it, "" | "PENDING" | "RUNNING"));
+        let mut status: Vec<_> = status.into_iter().map(ToOwned::to_owned).collect();
         for count in ["failed", "succeeded"] {
             let count = number(version, &format!("/status/{count}"));
             status.push(count.to_string());
@@ -121,6 +138,14 @@ fn rays<'a>(ledger: &'a Ledger, plural: &str) -> impl Iterator<Item = &'a Arc<Ve
     let live = ledger.live.iter();
     live.filter(move |(key, _)| key.resource == resource)
         .map(|(_, version)| version)
+}
+
+/// The Job that submits, or whoever has its name.
+fn submitter<'a>(ledger: &'a Ledger, job: &Version) -> Option<&'a Arc<Version>> {
+    let jobs = Resource::new("batch", "jobs");
+    let mut live = ledger.live.iter();
+    let found = live.find(|(key, _)| key.resource == jobs && *key.name == *text(job, NAME));
+    found.map(|(_, version)| version)
 }
 
 /// An execution of a job that goes on.

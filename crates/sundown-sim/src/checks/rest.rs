@@ -79,7 +79,8 @@ pub(crate) fn end_state(ledger: &Ledger) -> BTreeMap<ObjectKey, String> {
         .live
         .iter()
         .filter(|(key, _)| ledger.catalog.get(&key.resource).is_some())
-        .filter(|(key, _)| key.resource != Resource::new("", "events"));
+        .filter(|(key, _)| key.resource != Resource::new("", "events"))
+        .filter(|(_, version)| !ray::is_chance(version));
     let describe = |version: &Version| {
         let finalizers: Vec<_> = version.finalizers().collect();
         let owners: Vec<_> = version

@@ -34,20 +34,17 @@ fn jobs() -> Vec<Scenario> {
         )
         .settle(),
         // What a lost head ran is lost, and is not run again by itself.
-        begun("ray-head-dies", job("HTTPMode", "forever", json!({})))
-            .work(2)
+        begun("ray-head-dies", job("HTTPMode", "exit 0 30", json!({})))
+            .work(5)
             .node(Mishap::HeadsDie)
             .settle(),
         begun(
-            "ray-head-dies-submitter",
-            job("K8sJobMode", "forever", json!({})),
-        )
-        .work(2)
-        .node(Mishap::HeadsDie)
-        .settle(),
-        begun(
             "ray-deadline",
-            job("HTTPMode", "forever", json!({ "activeDeadlineSeconds": 2 })),
+            job(
+                "HTTPMode",
+                "exit 0 30",
+                json!({ "activeDeadlineSeconds": 4 }),
+            ),
         )
         .settle(),
     ]
@@ -63,21 +60,21 @@ fn ends() -> Vec<Scenario> {
         ] },
     });
     vec![
-        begun("ray-deleted", job("HTTPMode", "forever", json!({})))
-            .work(2)
+        begun("ray-deleted", job("HTTPMode", "exit 0 30", json!({})))
+            .work(5)
             .delete(JOB, "Background")
             .settle(),
         begun(
             "ray-deleted-submitter",
-            job("K8sJobMode", "forever", json!({})),
+            job("K8sJobMode", "exit 0 30", json!({})),
         )
-        .work(2)
+        .work(5)
         .delete(JOB, "Foreground")
         .settle(),
         begun("ray-shutdown", job("HTTPMode", "exit 0 0", shutdown)).settle(),
         begun("ray-staged", job("HTTPMode", "exit 0 0", staged)).settle(),
         begun("ray-suspended", job("HTTPMode", "exit 0 30", json!({})))
-            .work(2)
+            .work(5)
             .patch(JOB, &json!({ "spec": { "suspend": true } }))
             .settle()
             .patch(
@@ -155,11 +152,7 @@ fn cluster(workers: u32) -> Value {
     spec
 }
 
-/// Probes once in a while: each is a place where something can go wrong.
 fn template(name: &str) -> Value {
-    let probe = json!({ "exec": { "command": ["true"] }, "periodSeconds": 400 });
-    let container = json!({
-        "name": name, "image": "none", "readinessProbe": probe, "livenessProbe": probe,
-    });
+    let container = json!({ "name": name, "image": "none" });
     json!({ "spec": { "containers": [container] } })
 }
