@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::objects::{Known, list_in, text};
 
-/// How many pods are remembered after they went: their exit codes may be all that tells why.
+/// How many objects are remembered after they went: the exit codes of pods may be all that tells why.
 const DEPARTED_MAX: usize = 64;
 
 /// The objects of a namespace.
@@ -16,6 +16,8 @@ const DEPARTED_MAX: usize = 64;
 pub(super) struct Snapshot {
     objects: BTreeMap<Known, BTreeMap<String, Value>>,
     departed: VecDeque<Value>,
+    /// Who owned what went: what it owned may end after it.
+    owners_departed: VecDeque<(String, Vec<String>)>,
 }
 
 /// One thing that the server said.
@@ -55,13 +57,13 @@ impl Snapshot {
     }
 
     fn depart(&mut self, kind: Known, object: Value) {
-        if kind != Known::Pod {
+        if kind == Known::Pod {
+            push(&mut self.departed, object);
             return;
         }
-        if self.departed.len() == DEPARTED_MAX {
-            self.departed.pop_front();
-        }
-        self.departed.push_back(object);
+        let owners = list_in(&object, "/metadata/ownerReferences").iter();
+        let owners = owners.map(|it| text(it, "/uid").to_owned()).collect();
+        push(&mut self.owners_departed, (uid(&object).to_owned(), owners));
     }
 
     /// Whether everything of all kinds has been listed.
@@ -111,6 +113,11 @@ impl Snapshot {
                     known.insert(uid(object).to_owned());
                 }
             }
+            for (gone, owners) in &self.owners_departed {
+                if owners.iter().any(|owner| known.contains(owner)) {
+                    known.insert(gone.clone());
+                }
+            }
             if known.len() == count {
                 break;
             }
@@ -120,6 +127,14 @@ impl Snapshot {
         all.filter(|(_, object)| known.contains(uid(object)))
             .collect()
     }
+}
+
+/// Adds one and forgets the oldest if there are too many.
+fn push<T>(departed: &mut VecDeque<T>, one: T) {
+    if departed.len() == DEPARTED_MAX {
+        departed.pop_front();
+    }
+    departed.push_back(one);
 }
 
 /// The identity of an object.
@@ -153,6 +168,18 @@ mod tests {
         let found = snapshot.descendants(&roots);
         let found: Vec<&str> = found.iter().map(|(_, it)| uid(it)).collect();
         assert_eq!(found, ["job", "cluster", "head"]);
+    }
+
+    #[test]
+    fn what_ends_after_its_owner_still_belongs_to_the_root() {
+        let mut snapshot = Snapshot::default();
+        snapshot.take(Seen::Put(Known::RayCluster, object("cluster", "job")));
+        snapshot.take(Seen::Put(Known::Pod, object("head", "cluster")));
+        snapshot.take(Seen::Gone(Known::RayCluster, object("cluster", "job")));
+        let roots = BTreeSet::from(["job".to_owned()]);
+        let found = snapshot.descendants(&roots);
+        assert_eq!(found.len(), 1);
+        assert_eq!(uid(found[0].1), "head");
     }
 
     #[test]
