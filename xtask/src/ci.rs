@@ -5,7 +5,7 @@
 use anyhow::{Result, ensure};
 
 use crate::steps::{self, Step};
-use crate::{deny, kill, kubectl, oracle, process, purity, sim, test, tidy, workspace};
+use crate::{deny, kill, kubectl, oracle, process, purity, ray, sim, test, tidy, workspace};
 
 const STEPS: &[Step] = &[
     Step {
@@ -59,6 +59,10 @@ const STEPS: &[Step] = &[
     Step {
         name: "kubectl",
         run: kubectl::script,
+    },
+    Step {
+        name: "ray",
+        run: ray::gate,
     },
 ];
 

@@ -1,17 +1,13 @@
-//! `cargo xtask demo`: the tour on a fresh machine.
+//! `cargo xtask demo`: the main job on a fresh machine.
 //!
-//! It prepares what the tour needs; the tour itself is told by the `sundown` binary.
-
-use std::process::Command;
+//! It prepares what the job needs; the job itself is run by the `sundown` binary.
 
 use anyhow::{Result, ensure};
 
-use crate::process;
-use crate::sundown::{self, Profile};
+use crate::ray;
 
-/// Builds the binary and gives the tour.
+/// Builds the binary and runs a `RayJob` on real Ray.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     ensure!(arguments.is_empty(), "cargo xtask demo takes no arguments");
-    let binary = sundown::build(Profile::Dev)?;
-    process::run(Command::new(binary).arg("demo"))
+    ray::demo()
 }

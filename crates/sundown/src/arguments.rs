@@ -105,9 +105,6 @@ Examples:
 
 Exit code: 0 no invariant was broken (with --mutant: the bug was found), 1 otherwise, 2 wrong usage.")]
     Sim(Sim),
-    /// Give a short tour on a control plane of its own
-    #[command(hide = true)]
-    Demo,
     /// Print the completions of a shell
     #[command(after_help = "Example:\n  sundown completions bash > /etc/bash_completion.d/sundown")]
     Completions { shell: clap_complete::Shell },

@@ -5,7 +5,6 @@ mod complaint;
 mod control;
 mod data;
 mod db;
-mod demo;
 mod down;
 mod env;
 mod explain;
@@ -66,9 +65,6 @@ fn run(arguments: &Arguments, started_at: Instant) -> Result<ExitCode, Complaint
         Command::Explain(explain) => runtime(tokio::runtime::Builder::new_current_thread())?
             .block_on(explain::run(explain, output)),
         Command::Sim(sim) => sim::run(sim, output),
-        Command::Demo => {
-            runtime(tokio::runtime::Builder::new_multi_thread())?.block_on(demo::run())
-        }
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut Arguments::command(), "sundown", &mut script);
