@@ -10,7 +10,8 @@ use sundown_decide::ray_job::Limits;
 use sundown_decide::{Crew, RayClusters, RayJobs, of_ray, shipped, with_node};
 use sundown_engine::{Engine, wire};
 use sundown_kinds::Settings;
-use sundown_model::Controller;
+use sundown_model::node::Call;
+use sundown_model::{Controller, What};
 
 use crate::explore::{Exploration, explore};
 use crate::node::Flaws;
@@ -171,6 +172,13 @@ impl Mutation {
         }
     }
 
+    /// Changes a deed on its way out.
+    pub(crate) fn on_deed(self, what: &mut What) {
+        if let (Self::KillsAtOnce, What::Node(Call::Signal { signal, .. })) = (self, what) {
+            *signal = 9;
+        }
+    }
+
     /// Changes an answer on its way in.
     pub(crate) fn on_reply(self, reply: wire::Reply) -> wire::Reply {
         match (self, reply) {
@@ -187,7 +195,6 @@ pub(crate) fn flaws(mutation: Option<Mutation>) -> Flaws {
         ignores_fence: is(Mutation::FenceIgnored),
         believes_stop: is(Mutation::StopBelieved),
         starts_twice: is(Mutation::StartsTwice),
-        is_impolite: is(Mutation::KillsAtOnce),
         keeps_removed: is(Mutation::KeepsRemoved),
         forgets_codes: is(Mutation::ForgetsCodes),
     }

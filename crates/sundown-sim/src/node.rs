@@ -49,8 +49,6 @@ pub(crate) struct Flaws {
     pub(crate) believes_stop: bool,
     /// What runs already is started once more.
     pub(crate) starts_twice: bool,
-    /// A polite signal kills.
-    pub(crate) is_impolite: bool,
     /// What is to be removed is only said to be.
     pub(crate) keeps_removed: bool,
     /// Whoever connects anew is told that all ended well.

@@ -129,6 +129,11 @@ impl World {
     fn carry_out(&mut self, id: EffectId, what: &What, fault: Option<Variant>) -> Option<Input> {
         let now = self.now;
         let is_sent = !fault.is_some_and(breaks);
+        let mut what = what.clone();
+        if let Some(mutation) = self.mutation {
+            mutation.on_deed(&mut what);
+        }
+        let what = &what;
         let mut outcome = nobody_does();
         if let (Some(node), true) = (&mut self.node, is_sent) {
             node.tick(now);

@@ -32,7 +32,8 @@ pub(crate) struct Ray {
 pub(crate) struct Execution {
     pub(crate) submission_id: Arc<str>,
     pub(crate) session: Arc<str>,
-    pub(crate) begun_at: Timestamp,
+    /// The pod of its head.
+    pub(crate) head: Uid,
     pub(crate) fate: Fate,
     /// Whose it is; None until that is judged, or if it is nobody's.
     pub(crate) of: Option<Attempt>,
@@ -146,7 +147,7 @@ impl Ray {
         self.executions.push(Execution {
             submission_id: id.clone(),
             session: session.name.clone(),
-            begun_at: now,
+            head: head.pod.clone(),
             fate: Fate::Goes,
             of: None,
         });

@@ -211,6 +211,21 @@ fn does_nothing_beside_a_service_of_somebody_else() {
     assert!(touched.contains(&demo()), "its end is heard of");
 }
 
+/// Found by the simulator: a head that somebody adopted was never replaced.
+#[test]
+fn a_cluster_hears_of_a_pod_that_was_taken_away() {
+    let mut stage = stage(a_cluster());
+    stage.settle(&demo());
+    let pod = stage.of("pods")[0].clone();
+    let change = sundown_model::Change::Updated {
+        old: pod.build(),
+        new: pod.with("/metadata/ownerReferences", json!([])).build(),
+    };
+    let mut touched = std::collections::BTreeSet::new();
+    sundown_model::Controller::observe(&mut super::RayClusters::default(), &change, &stage.scene.cache, &mut touched);
+    assert!(touched.contains(&demo()));
+}
+
 #[test]
 fn suspends_to_the_end_and_comes_back_with_new_pods() {
     let mut stage = ready();

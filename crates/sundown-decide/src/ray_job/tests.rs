@@ -360,6 +360,22 @@ fn touches_jobs_by_what_they_own_and_run_on() {
     }
 }
 
+/// Found by the simulator: a cluster that somebody adopted was waited for as if nothing had happened.
+#[test]
+fn a_job_hears_of_a_cluster_that_was_taken_away() {
+    let stage = running(a_ray_job());
+    let cluster = stage.objects[&cluster_key(&stage)].clone();
+    let taken = cluster.clone().with("/metadata/ownerReferences", json!([]));
+    let change = sundown_model::Change::Updated {
+        old: cluster.build(),
+        new: taken.build(),
+    };
+    let mut touched = std::collections::BTreeSet::new();
+    let cache = sundown_model::Cache::default();
+    sundown_model::Controller::observe(&mut RayJobs::default(), &change, &cache, &mut touched);
+    assert!(touched.contains(&counter()));
+}
+
 #[test]
 fn the_road_is_told_by_these_words() {
     for (reason, code) in [

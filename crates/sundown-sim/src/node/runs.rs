@@ -70,7 +70,7 @@ impl Node {
         let place = self.pods.get(&run.pod);
         let living = place.and_then(|it| it.living.get(&run.container));
         let hears = living.is_some_and(|it| it.run == *run && (!it.is_deaf || signal == KILLED));
-        if hears || (self.flaws.is_impolite && living.is_some()) {
+        if hears {
             self.end(&run.pod.clone(), &run.container.clone(), 128 + signal, now);
         }
     }

@@ -8,8 +8,8 @@ use sundown_model::ray::{self, JobStatus};
 
 /// How long a job is pending.
 const PENDING: SignedDuration = SignedDuration::from_millis(400);
-/// How long a job that was told to stop goes on. Real ones have three seconds.
-const STOPPING: SignedDuration = SignedDuration::from_millis(600);
+/// How long a job that was told to stop goes on: real ones have three seconds, then they are killed.
+const STOPPING: SignedDuration = SignedDuration::from_millis(3_500);
 
 /// A head from its start to its end.
 #[derive(Debug, Clone)]

@@ -28,11 +28,6 @@ fn jobs() -> Vec<Scenario> {
             job("K8sJobMode", "exit 1 0", json!({})),
         )
         .settle(),
-        begun(
-            "ray-retry",
-            job("HTTPMode", "exit 1 0", json!({ "backoffLimit": 1 })),
-        )
-        .settle(),
         // What a lost head ran is lost, and is not run again by itself.
         begun("ray-head-dies", job("HTTPMode", "exit 0 30", json!({})))
             .work(5)

@@ -228,6 +228,18 @@ fn a_job_of_somebody_else_with_the_name_of_the_submitter_is_left_alone() {
     assert_eq!(stage.json(&submitter())["metadata"]["uid"], "theirs");
 }
 
+/// Found by the simulator: somebody adopted the Job just after it had submitted, and an answer of Ray from
+/// before that made the job fail while it ran.
+#[test]
+fn a_submitter_that_was_taken_away_decides_nothing_before_ray_is_asked_again() {
+    let mut stage = with_submitter();
+    let id = status(&stage, "jobId").to_owned();
+    stage.ray.set(&id, ray::JobStatus::Running);
+    stage.edit(&submitter(), "/metadata/ownerReferences", json!([]));
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
+}
+
 #[test]
 fn an_id_that_the_user_chose_serves_every_attempt() {
     let job = a_ray_job().with("/spec/jobId", json!("mine"));

@@ -164,7 +164,15 @@ fn emptied(
     before: &Ledger,
     broken: &mut dyn FnMut(&'static str, String),
 ) {
-    if let Some(left) = goes(&ray.executions, &new.uid) {
+    // A head that somebody took away is theirs, with all that runs on it.
+    let is_ours = |left: &&Execution| {
+        let mut live = before.live.values();
+        live.find(|it| it.uid == left.head).is_none_or(|pod| {
+            let owners = pod.owners();
+            owners.iter().any(|owner| &*owner.kind == "RayCluster")
+        })
+    };
+    if let Some(left) = goes(&ray.executions, &new.uid).filter(is_ours) {
         broken("J10", format!("rests while {} runs", left.submission_id));
     }
     if rays(before, "rayclusters").any(|it| is_controlled(it, &new.uid)) {
