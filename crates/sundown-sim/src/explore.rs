@@ -108,7 +108,8 @@ pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
             };
             let mut future = live_on();
             // Lives with Ray are long: of those one in so many is lived twice.
-            let is_doubled = scenario.stage != Stage::Ray || total.executions % TWINS_EVERY == 0;
+            let is_doubled =
+                scenario.stage != Stage::Ray || total.executions.is_multiple_of(TWINS_EVERY);
             if is_doubled && live_on().trace.hash() != future.trace.hash() {
                 let text = "the same future was lived in two ways";
                 future.violations.push(Violation::new("D1", text));

@@ -42,12 +42,16 @@ pub(crate) struct Node {
 
 /// What is wrong with a node and with Ray on it, if a known bug was put back.
 #[derive(Debug, Clone, Copy, Default)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "independent flaws, one per known bug"
+)]
 pub(crate) struct Flaws {
     /// Whoever asks for a session gets whichever there is.
     pub(crate) ignores_fence: bool,
     /// A job that was told to stop is told of as stopped.
     pub(crate) believes_stop: bool,
-    /// What runs already is started once more.
+    /// Whoever connects anew is not told what runs, and what runs already is started once more.
     pub(crate) starts_twice: bool,
     /// What is to be removed is only said to be.
     pub(crate) keeps_removed: bool,
@@ -103,6 +107,11 @@ impl Node {
         let mut all: Vec<Pod> = self.pods.values().map(|it| it.pod.clone()).collect();
         if self.flaws.forgets_codes {
             all.iter_mut().for_each(forget_codes);
+        }
+        if self.flaws.starts_twice {
+            for pod in &mut all {
+                pod.containers.clear();
+            }
         }
         self.reports.push_back(Report::All(all));
     }

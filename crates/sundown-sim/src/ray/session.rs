@@ -26,7 +26,7 @@ pub(super) struct Job {
     begins_at: Timestamp,
     /// None: when somebody stops it.
     ends_at: Option<Timestamp>,
-    ends_as: JobStatus,
+    outcome: JobStatus,
     ended_at: Option<Timestamp>,
     is_told_to_stop: bool,
 }
@@ -55,15 +55,15 @@ impl Session {
     ) {
         let begins_at = later(now, PENDING);
         let words: Vec<&str> = entrypoint.split_whitespace().collect();
-        let (ends_at, ends_as) = match words[..] {
+        let (ends_at, outcome) = match words[..] {
             ["exit", code, seconds] => {
                 let duration = SignedDuration::from_secs(seconds.parse().unwrap_or(0));
-                let ends_as = if code == "0" {
+                let outcome = if code == "0" {
                     JobStatus::Succeeded
                 } else {
                     JobStatus::Failed
                 };
-                (Some(later(begins_at, duration)), ends_as)
+                (Some(later(begins_at, duration)), outcome)
             }
             ["forever"] => (None, JobStatus::Stopped),
             _ => (Some(begins_at), JobStatus::Succeeded),
@@ -73,7 +73,7 @@ impl Session {
             execution,
             begins_at,
             ends_at,
-            ends_as,
+            outcome,
             ended_at: None,
             is_told_to_stop: false,
         };
@@ -88,7 +88,7 @@ impl Session {
         let at = later(now, STOPPING);
         if job.ends_at.is_none_or(|ends_at| at < ends_at) {
             job.ends_at = Some(at);
-            job.ends_as = JobStatus::Stopped;
+            job.outcome = JobStatus::Stopped;
         }
     }
 
@@ -105,9 +105,9 @@ impl Session {
                 job.status = JobStatus::Running;
             }
             if let Some(at) = job.ends_at.filter(|at| *at <= now) {
-                job.status = job.ends_as;
+                job.status = job.outcome;
                 job.ended_at = Some(at);
-                ended.push((job.execution, job.ends_as, at));
+                ended.push((job.execution, job.outcome, at));
             }
         }
         ended

@@ -20,16 +20,16 @@ pub(super) fn scenarios() -> Vec<Scenario> {
 /// Jobs that run to an end.
 fn jobs() -> Vec<Scenario> {
     vec![
-        begun("ray-http", job("HTTPMode", "exit 0 1", json!({}))).settle(),
-        begun("ray-http-fails", job("HTTPMode", "exit 1 0", json!({}))).settle(),
-        begun("ray-submitter", job("K8sJobMode", "exit 0 1", json!({}))).settle(),
+        begun("ray-http", job("HTTPMode", "exit 0 1", &json!({}))).settle(),
+        begun("ray-http-fails", job("HTTPMode", "exit 1 0", &json!({}))).settle(),
+        begun("ray-submitter", job("K8sJobMode", "exit 0 1", &json!({}))).settle(),
         begun(
             "ray-submitter-fails",
-            job("K8sJobMode", "exit 1 0", json!({})),
+            job("K8sJobMode", "exit 1 0", &json!({})),
         )
         .settle(),
         // What a lost head ran is lost, and is not run again by itself.
-        begun("ray-head-dies", job("HTTPMode", "exit 0 30", json!({})))
+        begun("ray-head-dies", job("HTTPMode", "exit 0 30", &json!({})))
             .work(5)
             .node(Mishap::HeadsDie)
             .settle(),
@@ -38,7 +38,7 @@ fn jobs() -> Vec<Scenario> {
             job(
                 "HTTPMode",
                 "exit 0 30",
-                json!({ "activeDeadlineSeconds": 4 }),
+                &json!({ "activeDeadlineSeconds": 4 }),
             ),
         )
         .settle(),
@@ -55,20 +55,20 @@ fn ends() -> Vec<Scenario> {
         ] },
     });
     vec![
-        begun("ray-deleted", job("HTTPMode", "exit 0 30", json!({})))
+        begun("ray-deleted", job("HTTPMode", "exit 0 30", &json!({})))
             .work(5)
             .delete(JOB, "Background")
             .settle(),
         begun(
             "ray-deleted-submitter",
-            job("K8sJobMode", "exit 0 30", json!({})),
+            job("K8sJobMode", "exit 0 30", &json!({})),
         )
         .work(5)
         .delete(JOB, "Foreground")
         .settle(),
-        begun("ray-shutdown", job("HTTPMode", "exit 0 0", shutdown)).settle(),
-        begun("ray-staged", job("HTTPMode", "exit 0 0", staged)).settle(),
-        begun("ray-suspended", job("HTTPMode", "exit 0 30", json!({})))
+        begun("ray-shutdown", job("HTTPMode", "exit 0 0", &shutdown)).settle(),
+        begun("ray-staged", job("HTTPMode", "exit 0 0", &staged)).settle(),
+        begun("ray-suspended", job("HTTPMode", "exit 0 30", &json!({})))
             .work(5)
             .patch(JOB, &json!({ "spec": { "suspend": true } }))
             .settle()
@@ -124,13 +124,13 @@ fn story(name: &'static str) -> Scenario {
         .does(welcoming())
 }
 
-fn job(mode: &str, entrypoint: &str, extra: Value) -> Op {
+fn job(mode: &str, entrypoint: &str, extra: &Value) -> Op {
     let mut spec = json!({
         "submissionMode": mode,
         "entrypoint": entrypoint,
         "rayClusterSpec": cluster(0),
     });
-    crate::op::merge(&mut spec, &extra);
+    crate::op::merge(&mut spec, extra);
     Op::create(JOB, &json!({ "spec": spec }))
 }
 
