@@ -9,6 +9,7 @@ mod manifest;
 mod outcome;
 mod plane;
 mod progress;
+mod remove;
 mod screen;
 mod session;
 mod signals;
@@ -233,7 +234,7 @@ async fn finish_without_job(
     screen: &mut Screen,
 ) -> Result<ExitCode, Complaint> {
     if arguments.rm {
-        let names = session::delete_all(&plane.client(), &applied).await?;
+        let names = remove::delete_all(&plane.client(), &applied).await?;
         let count = names.len();
         screen.tell(&Event::Removed {
             objects: &names,

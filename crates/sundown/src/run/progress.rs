@@ -84,6 +84,24 @@ pub(super) fn stages(parts: &Parts<'_>) -> Vec<Stage> {
     }
 }
 
+/// The stages of a job that is stopped: what was under way no longer is.
+pub(super) fn stopped(stages: Vec<Stage>) -> Vec<Stage> {
+    let stop = |stage: Stage| match stage.state {
+        State::Active | State::Stuck => Stage::new(stage.name, State::Waiting, "stopped"),
+        State::Waiting | State::Done | State::Failed => stage,
+    };
+    stages.into_iter().map(stop).collect()
+}
+
+/// Tells the address of the dashboard along with the cluster that has it.
+pub(super) fn add_address(stages: &mut [Stage], url: &str) {
+    let is_up = |it: &&mut Stage| it.name == Name::Cluster && it.state == State::Done;
+    if let Some(cluster) = stages.iter_mut().find(is_up) {
+        cluster.text.push_str(", dashboard ");
+        cluster.text.push_str(url);
+    }
+}
+
 /// Whether the job is over, so that what has not begun never will.
 fn is_over(parts: &Parts<'_>) -> bool {
     match parts.target.kind {

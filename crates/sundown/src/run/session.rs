@@ -6,12 +6,9 @@ use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use http::Method;
-use kube::Client;
-use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::apply::{Applied, How};
+use super::apply::Applied;
 use super::cleanup::{self, Cleanup};
 use super::interrupt::{Act, Interrupt, Sender};
 use super::logs::{self, Line, Logs};
@@ -24,7 +21,7 @@ use super::snapshot::{Snapshot, uid};
 use super::step::{self, Sight, Step};
 use super::target::Target;
 use super::watch::Watches;
-use super::{STOPPED, trouble};
+use super::{STOPPED, remove, trouble};
 use crate::complaint::Complaint;
 use crate::control::{self, Gone, Request};
 use crate::objects::{self, text};
@@ -33,9 +30,6 @@ use crate::objects::{self, text};
 const FRAME: Duration = Duration::from_millis(100);
 /// How often it is looked whether time alone has changed something.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// How long an object without dependents may take to go.
-const GONE_TIME_MAX: Duration = Duration::from_secs(30);
-const GONE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A run under way.
 pub(super) struct Session {
@@ -57,7 +51,15 @@ pub(super) struct Session {
     /// The stages at the end: what goes away after it says nothing about how far the job came.
     last: Option<Vec<Stage>>,
     /// Kept open: the way to the dashboard of the pod of this address.
-    dashboard: Option<(String, Box<dyn fmt::Debug + Send>)>,
+    dashboard: Option<Dashboard>,
+}
+
+/// An open way to a dashboard.
+struct Dashboard {
+    /// Of the head.
+    address: String,
+    url: String,
+    _open: Box<dyn fmt::Debug + Send>,
 }
 
 /// How it went on.
@@ -220,6 +222,10 @@ impl Session {
             Some(last) => last.clone(),
             None => progress::stages(&parts),
         };
+        // The line that told it scrolls away with the logs.
+        if let Some(dashboard) = self.dashboard.as_ref().filter(|_| self.screen.is_live()) {
+            progress::add_address(&mut stages, &dashboard.url);
+        }
         stages.extend(self.clean_up(&cleanup, left));
         self.screen.show(&stages)?;
         let sight = Sight {
@@ -272,7 +278,7 @@ impl Session {
         if self
             .dashboard
             .as_ref()
-            .is_some_and(|(at, _)| *at == address)
+            .is_some_and(|it| it.address == address)
             || self.ended.is_some()
         {
             return Ok(());
@@ -284,9 +290,13 @@ impl Session {
         };
         // Not yet: the next look tries again.
         if let Ok((port, open)) = control::forward(self.plane.directory(), &request).await {
-            self.dashboard = Some((address, Box::new(open)));
             let url = format!("http://127.0.0.1:{port}");
             self.screen.tell(&Event::Dashboard { url: &url })?;
+            self.dashboard = Some(Dashboard {
+                address,
+                url,
+                _open: Box::new(open),
+            });
         }
         Ok(())
     }
@@ -325,11 +335,11 @@ impl Session {
             self.target.kind.path(Some(&self.target.namespace)),
             self.target.name
         );
-        match delete(&self.plane.client(), &path, &self.target.uid).await {
+        match remove::delete(&self.plane.client(), &path, &self.target.uid).await {
             Ok(()) => {
                 let parts = self.target.parts(&self.snapshot);
                 let last = self.last.take();
-                self.last = last.or_else(|| Some(progress::stages(&parts)));
+                self.last = last.or_else(|| Some(progress::stopped(progress::stages(&parts))));
                 self.deleted = Some(names);
                 Ok(Turn::Goes)
             }
@@ -362,7 +372,7 @@ impl Session {
                     let beside: Vec<Applied> = self.applied.drain(..).collect();
                     let is_beside = |it: &Applied| uid(&it.value) != target;
                     let beside: Vec<_> = beside.into_iter().filter(is_beside).collect();
-                    let more = delete_all(&self.plane.client(), &beside).await?;
+                    let more = remove::delete_all(&self.plane.client(), &beside).await?;
                     count += more.len();
                     names.extend(more);
                 }
@@ -416,52 +426,4 @@ fn print(screen: &mut Screen, line: &Line) -> std::io::Result<()> {
         return screen.tell(&Event::Note { text: &text });
     }
     screen.tell(&Event::Log { source, line: text })
-}
-
-/// Deletes what stands beside the job, last applied first, and waits until each is gone. Of the whole
-/// server only what this run created goes: others may live in such a namespace.
-pub(super) async fn delete_all(
-    client: &Client,
-    applied: &[Applied],
-) -> Result<Vec<String>, Complaint> {
-    let mut gone = Vec::new();
-    for it in applied.iter().rev() {
-        if it.namespace.is_none() && it.how != How::Created {
-            continue;
-        }
-        let failed = |error: &kube::Error| {
-            Complaint::new(format!("{} is not deleted", it.object)).because(error)
-        };
-        let deleted = delete(client, &it.path, uid(&it.value)).await;
-        deleted.map_err(|error| failed(&error))?;
-        let begun_at = Instant::now();
-        while is_there(client, it).await.map_err(|error| failed(&error))? {
-            if begun_at.elapsed() > GONE_TIME_MAX {
-                let complaint = Complaint::new(format!("{} does not go", it.object));
-                return Err(complaint.help("why: sundown explain TYPE/NAME"));
-            }
-            sleep(GONE_INTERVAL).await;
-        }
-        gone.push(it.object.clone());
-    }
-    Ok(gone)
-}
-
-async fn is_there(client: &Client, applied: &Applied) -> Result<bool, kube::Error> {
-    match objects::send(client, Method::GET, &applied.path, &Value::Null).await {
-        Ok(found) => Ok(uid(&found) == uid(&applied.value)),
-        Err(error) if objects::is_missing(&error) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Deletes this very object after all that it owns. Not finding it is success.
-async fn delete(client: &Client, path: &str, uid: &str) -> Result<(), kube::Error> {
-    let body = json!({ "propagationPolicy": "Foreground", "preconditions": { "uid": uid } });
-    match objects::send(client, Method::DELETE, path, &body).await {
-        Ok(_) => Ok(()),
-        // Another one of its name is not ours to delete.
-        Err(error) if matches!(objects::code(&error), Some(404 | 409)) => Ok(()),
-        Err(error) => Err(error),
-    }
 }

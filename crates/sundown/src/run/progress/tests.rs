@@ -265,3 +265,16 @@ fn a_job_counts_its_pods() {
         job(spec, status).check(Known::Job, &[(environment, ""), pods, own]);
     }
 }
+
+#[test]
+fn what_is_stopped_is_no_longer_under_way() {
+    let stages = vec![
+        Stage::new(Name::Cluster, Done, "head h is ready"),
+        Stage::new(Name::Job, Active, "RUNNING"),
+    ];
+    let mut found = stopped(stages);
+    add_address(&mut found, "http://127.0.0.1:1");
+    let cluster = "head h is ready, dashboard http://127.0.0.1:1";
+    assert_eq!(found[0], Stage::new(Name::Cluster, Done, cluster));
+    assert_eq!(found[1], Stage::new(Name::Job, Waiting, "stopped"));
+}
