@@ -113,7 +113,8 @@ impl Complaint {
     }
 
     fn text(&self) -> String {
-        let mut text = format!("error: {}\n", self.error);
+        let error = self.error.trim_end().replace('\n', "\n      ");
+        let mut text = format!("error: {error}\n");
         let mut line = |mark: &str, words: &str| {
             // A word of several lines keeps its shape, below its first one.
             let words = words.trim_end().replace('\n', "\n      ");

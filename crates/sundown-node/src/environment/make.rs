@@ -257,8 +257,17 @@ fn is_about_wheels(error: &MakeError) -> bool {
         "has no wheels",
         "requires a different Python",
     ];
+    // Without a network pip finds nothing either, and another Python would not change that.
+    let of_network = [
+        "Failed to establish a new connection",
+        "connection broken by",
+        "error sending request",
+    ];
     match error {
-        MakeError::Failed { said, .. } => signs.iter().any(|sign| said.contains(sign)),
+        MakeError::Failed { said, .. } => {
+            let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
+            says(&signs) && !says(&of_network)
+        }
         MakeError::NoPython { .. } | MakeError::Io { .. } | MakeError::Unavailable(_) => false,
     }
 }

@@ -61,7 +61,7 @@ pub(super) enum Source {
 pub(super) struct Line {
     pub(super) source: String,
     pub(super) text: String,
-    /// Whether it is about the log, and not of it.
+    /// Whether it is ours to tell, about a log or of a pod that failed, and not the job's own.
     pub(super) is_ours: bool,
 }
 
@@ -178,6 +178,7 @@ impl Logs {
                     directory: self.directory.clone(),
                     tell: self.tell.clone(),
                     printed: 0,
+                    is_ours: matches!(source, Source::Crash { .. }),
                 };
                 self.tasks.spawn(reader.read(source));
             }
@@ -208,6 +209,7 @@ struct Reader {
     tell: mpsc::Sender<Line>,
     /// How many bytes of the log were printed, so that a second reading goes on there.
     printed: usize,
+    is_ours: bool,
 }
 
 impl Reader {
@@ -270,7 +272,7 @@ impl Reader {
         let line = Line {
             source: source.to_owned(),
             text: text.trim_end_matches(['\n', '\r']).to_owned(),
-            is_ours: false,
+            is_ours: self.is_ours,
         };
         // Closed: nobody wants it any more, and the task is about to end.
         let _ = self.tell.send(line).await;

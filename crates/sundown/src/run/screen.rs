@@ -276,10 +276,13 @@ fn in_words(event: &Event<'_>) -> Option<String> {
             let later = later.map_or(String::new(), |later| format!(" ({later})"));
             (!objects.is_empty()).then(|| format!("kept: {}{later}", objects.join(", ")))
         }
-        Event::Removed { objects, count } if *count > 0 => Some(format!(
-            "removed: {} ({count} objects); nothing is left",
-            objects.join(", ")
-        )),
+        Event::Removed { objects, count } if *count > 0 => {
+            let objects = objects.join(", ");
+            let plural = if *count == 1 { "" } else { "s" };
+            Some(format!(
+                "removed: {objects} ({count} object{plural}); nothing is left"
+            ))
+        }
         // A failure is told as a complaint, stages and logs in their own ways.
         Event::Result { .. } | Event::Stage(_) | Event::Log { .. } | Event::Removed { .. } => None,
     }
