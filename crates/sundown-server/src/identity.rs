@@ -297,7 +297,7 @@ mod tests {
             rustls::client::WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
         let name = ServerName::try_from("kubernetes.default.svc.cluster.local").unwrap();
         let now = rustls::pki_types::UnixTime::now();
-        let verified = rustls::client::danger::ServerCertVerifier::verify_server_cert(
+        let judged = rustls::client::danger::ServerCertVerifier::verify_server_cert(
             &*verifier.build().unwrap(),
             &identity.server.certificate,
             &[],
@@ -305,6 +305,6 @@ mod tests {
             &[],
             now,
         );
-        assert!(verified.is_ok(), "{verified:?}");
+        assert!(judged.is_ok(), "{judged:?}");
     }
 }

@@ -24,10 +24,10 @@ fn asked(query: &[(&str, &str)]) -> Result<Options, String> {
         user: User::admin(),
         body: Vec::new(),
     };
-    options(&request, "p", now()).map_err(said)
+    options(&request, "p", now()).map_err(|it| said(&it))
 }
 
-fn said(failure: Failure) -> String {
+fn said(failure: &Failure) -> String {
     let status = failure.status();
     status["message"].as_str().unwrap_or_default().to_owned()
 }
@@ -125,7 +125,7 @@ fn a_container_is_the_named_one_or_the_only_one() {
         "containers": named(&["a", "b"]), "initContainers": named(&["i", "j"]),
     } });
     let check = |pod: &Value, wanted: Option<&str>, expect: Result<&str, &str>| {
-        let found = container(pod, "p", wanted).map_err(said);
+        let found = container(pod, "p", wanted).map_err(|it| said(&it));
         let expect = expect.map(str::to_owned).map_err(str::to_owned);
         assert_eq!(found, expect, "{wanted:?}");
     };

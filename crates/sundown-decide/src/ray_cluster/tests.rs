@@ -222,7 +222,12 @@ fn a_cluster_hears_of_a_pod_that_was_taken_away() {
         new: pod.with("/metadata/ownerReferences", json!([])).build(),
     };
     let mut touched = std::collections::BTreeSet::new();
-    sundown_model::Controller::observe(&mut super::RayClusters::default(), &change, &stage.scene.cache, &mut touched);
+    sundown_model::Controller::observe(
+        &mut super::RayClusters::default(),
+        &change,
+        &stage.scene.cache,
+        &mut touched,
+    );
     assert!(touched.contains(&demo()));
 }
 

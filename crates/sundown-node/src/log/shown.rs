@@ -190,8 +190,9 @@ mod tests {
     fn a_line_without_end_is_not_kept() {
         let mut shown = Shown::new(&options());
         let mut seen = Vec::new();
+        let piece = vec![b'x'; 64 << 10];
         for _ in 0..100 {
-            shown.take(&[b'x'; 64 << 10], &mut seen);
+            shown.take(&piece, &mut seen);
         }
         assert!(shown.pending.len() <= LINE_BYTES_MAX);
     }

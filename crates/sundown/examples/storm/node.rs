@@ -101,8 +101,9 @@ async fn at_once(pods: &Api<Pod>) -> Result<Duration> {
         pods.create(&PostParams::default(), &pod).await?;
         anyhow::Ok(())
     });
-    let creates = futures::stream::iter(creates).buffer_unordered(16);
-    let creates = creates.collect::<Vec<_>>();
+    let creates = futures::stream::iter(creates)
+        .buffer_unordered(16)
+        .collect::<Vec<_>>();
     let all_succeed = async {
         let mut left = AT_ONCE;
         while left > 0 {
@@ -116,8 +117,8 @@ async fn at_once(pods: &Api<Pod>) -> Result<Duration> {
         }
         anyhow::Ok(started_at.elapsed())
     };
-    let (created, time) = futures::join!(creates, tokio::time::timeout(WAIT_MAX, all_succeed));
-    created.into_iter().collect::<Result<Vec<()>>>()?;
+    let (answers, time) = futures::join!(creates, tokio::time::timeout(WAIT_MAX, all_succeed));
+    answers.into_iter().collect::<Result<Vec<()>>>()?;
     time?
 }
 
