@@ -2,6 +2,7 @@
 //!
 //! When they are made, and what follows from what Ray answers, is decided elsewhere.
 
+mod clean_up;
 pub mod cluster;
 pub mod http;
 mod runtime_env;
@@ -16,6 +17,7 @@ use crate::Metadata;
 use crate::ray_cluster::is_managed_elsewhere;
 use crate::reader::{Malformed, Reader};
 
+pub use clean_up::{CleanUp, Due};
 pub use runtime_env::{RuntimeEnvError, runtime_env};
 pub use spec::{
     DeletionCondition, DeletionPolicy, DeletionRule, DeletionStrategy, JobSpec, SubmissionMode,

@@ -3,7 +3,10 @@
 use http::Method;
 use kube::Client;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// How often an object is looked at again that somebody changes at the same time.
+const DELETE_TRIES_MAX: usize = 20;
 
 /// A kind that commands know more of than its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -195,6 +198,36 @@ pub(crate) async fn send(
     let request = request.header("content-type", media).body(body);
     let request = request.map_err(kube::Error::HttpError)?;
     client.request(request).await
+}
+
+/// Deletes this very object, as it was just seen: one of the same name, or one that somebody changed
+/// meanwhile, is looked at again first. That it is not there is success.
+pub(crate) async fn delete(
+    client: &Client,
+    path: &str,
+    uid: &str,
+    options: &Value,
+) -> Result<(), kube::Error> {
+    let mut tries = DELETE_TRIES_MAX;
+    loop {
+        let seen = match send(client, Method::GET, path, &Value::Null).await {
+            Ok(seen) if text(&seen, "/metadata/uid") == uid => seen,
+            Ok(_) => return Ok(()),
+            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        let mut body = options.clone();
+        body["preconditions"] = json!({
+            "uid": uid, "resourceVersion": text(&seen, "/metadata/resourceVersion"),
+        });
+        tries -= 1;
+        match send(client, Method::DELETE, path, &body).await {
+            Ok(_) => return Ok(()),
+            Err(error) if is_missing(&error) => return Ok(()),
+            Err(error) if code(&error) == Some(409) && tries > 0 => {}
+            Err(error) => return Err(error),
+        }
+    }
 }
 
 /// Whether the server said that there is no such thing.

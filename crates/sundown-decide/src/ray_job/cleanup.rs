@@ -3,14 +3,14 @@
 //! A cluster that the job only points at is never touched. An outcome that no rule covers is told, since
 //! what is left then stays for ever.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sundown_kinds::ray_job::{DeletionPolicy, DeletionRule, DeploymentStatus, JobStatus};
+use sundown_kinds::ray_job::{self, CleanUp, DeletionPolicy};
 use sundown_model::{Decision, Object, Part, Propagation};
 
 use super::outcome;
 use super::reason::Reason;
-use super::view::{Cluster, Sight, later, seconds};
+use super::view::{Cluster, Sight, later};
 use crate::ray::{delete, note, patch, place};
 
 /// One thing that goes at an instant.
@@ -22,80 +22,14 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         // Restored or edited by hand: it has ended now at the latest.
         return outcome::write(sight, sight.job.status.clone(), Reason::Ends);
     };
-    match dues(sight, ended_at) {
-        Dues::Kept => Decision::idle(Reason::Kept),
-        Dues::Uncovered => uncovered(sight),
-        Dues::Are(dues) => carry_out(sight, dues),
-    }
-}
-
-/// What the policy of a job says about its outcome.
-enum Dues {
-    /// Nothing goes, and nobody asked for anything to go.
-    Kept,
-    /// Something is said about other outcomes, and nothing about this one.
-    Uncovered,
-    Are(Vec<Due>),
-}
-
-fn dues(sight: &Sight<'_>, ended_at: Timestamp) -> Dues {
-    let spec = &sight.job.spec;
-    let after = |ttl: i32| later(ended_at, seconds(ttl.max(0)));
-    let shutdown = || {
-        let policy = if sight.scope.config.deletes_finished {
-            DeletionPolicy::DeleteSelf
-        } else {
-            DeletionPolicy::DeleteCluster
-        };
-        // A cluster that was only pointed at stays, and the job that points at it with it.
-        if sight.job.selects_cluster() {
-            Dues::Kept
-        } else {
-            Dues::Are(vec![(policy, after(spec.ttl))])
-        }
-    };
-    let Some(strategy) = &spec.deletion_strategy else {
-        return if spec.shutdown {
-            shutdown()
-        } else {
-            Dues::Kept
-        };
-    };
-    if let Some(rules) = &strategy.rules {
-        let matching = rules.iter().filter(|rule| applies(rule, sight));
-        let dues = matching.map(|rule| (rule.policy, after(rule.condition.ttl)));
-        let dues: Vec<Due> = dues.collect();
-        return if dues.is_empty() {
-            Dues::Uncovered
-        } else {
-            Dues::Are(dues)
-        };
-    }
-    let status = &sight.job.status;
-    let has_failed = status.job_deployment_status == DeploymentStatus::Failed;
-    let policy = match status.job_status {
-        // An attempt that ran out of time has failed, whatever Ray said last.
-        JobStatus::New | JobStatus::Pending | JobStatus::Running | JobStatus::Stopped => {
-            strategy.on_failure.filter(|_| has_failed)
-        }
-        JobStatus::Succeeded => strategy.on_success,
-        JobStatus::Failed => strategy.on_failure,
-    };
-    match policy.flatten() {
-        Some(policy) => Dues::Are(vec![(policy, after(spec.ttl))]),
-        // Upstream forgets a job that was stopped; shutdown was asked for, so it is done.
-        None if spec.shutdown => shutdown(),
-        None => Dues::Uncovered,
-    }
-}
-
-fn applies(rule: &DeletionRule, sight: &Sight<'_>) -> bool {
-    let status = &sight.job.status;
-    let condition = &rule.condition;
-    match &condition.job_status {
-        Some(wanted) => wanted == status.job_status.as_str(),
-        None => {
-            condition.deployment_status.as_deref() == Some(status.job_deployment_status.as_str())
+    match sight.job.clean_up(sight.scope.config.deletes_finished) {
+        CleanUp::Kept => Decision::idle(Reason::Kept),
+        CleanUp::Uncovered => uncovered(sight),
+        CleanUp::Due(dues) => {
+            let at =
+                |due: ray_job::Due| later(ended_at, SignedDuration::from_secs(due.after.into()));
+            let dues = dues.into_iter().map(|due| (due.policy, at(due)));
+            carry_out(sight, dues.collect())
         }
     }
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use http::Method;
 use kube::Client;
 use serde_json::{Value, json};
 use sundown_node::{ContainerKey, Node, NodeError, PodState};
@@ -76,10 +75,9 @@ impl Graces {
                 text(pod, "/metadata/name"),
             );
             let path = format!("{}/{name}", Known::Pod.path(Some(namespace)));
-            let body = json!({ "gracePeriodSeconds": 0, "preconditions": { "uid": uid } });
-            match objects::send(client, Method::DELETE, &path, &body).await {
-                Ok(_) => told.push(format!("pod {namespace}/{name} deleted")),
-                Err(error) if objects::is_missing(&error) => {}
+            let at_once = json!({ "gracePeriodSeconds": 0 });
+            match objects::delete(client, &path, uid, &at_once).await {
+                Ok(()) => told.push(format!("pod {namespace}/{name} deleted")),
                 Err(error) => told.push(format!("pod {namespace}/{name} not deleted: {error}")),
             }
         }

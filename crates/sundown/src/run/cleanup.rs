@@ -4,6 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
+use sundown_kinds::RayJob;
+use sundown_kinds::ray_job::{CleanUp, DeletionPolicy};
 
 use super::snapshot::uid;
 use super::target::Parts;
@@ -137,53 +139,24 @@ fn of_job(job: &Value) -> Option<Due> {
 
 /// The soonest that the policy says about the outcome of the job.
 fn of_ray_job(job: &Value) -> Option<Due> {
-    let spec = &job["spec"];
-    let ttl = spec["ttlSecondsAfterFinished"].as_u64().unwrap_or(0);
-    let strategy = &spec["deletionStrategy"];
-    if strategy.is_null() {
-        let is_shut_down = spec["shutdownAfterJobFinishes"] == true;
-        return is_shut_down.then_some(Due {
-            what: What::Cluster,
-            after: ttl,
-        });
-    }
-    let rules = list_in(strategy, "/deletionRules").iter();
-    let rules = rules.filter(|rule| is_met(&rule["condition"], job));
-    let due = |rule: &Value| {
-        Some(Due {
-            what: what(text(rule, "/policy"))?,
-            after: rule["condition"]["ttlSeconds"].as_u64().unwrap_or(0),
-        })
+    let CleanUp::Due(dues) = RayJob::read(job).ok()?.clean_up(false) else {
+        return None;
     };
-    let by_rules = rules.filter_map(due).min_by_key(|due| due.after);
-    let side = if text(job, "/status/jobStatus") == "SUCCEEDED" {
-        "/onSuccess/policy"
-    } else {
-        "/onFailure/policy"
-    };
-    by_rules.or_else(|| {
+    let dues = dues.into_iter().filter_map(|due| {
         Some(Due {
-            what: what(text(strategy, side))?,
-            after: ttl,
+            what: what(due.policy)?,
+            after: due.after.into(),
         })
-    })
+    });
+    dues.min_by_key(|due| due.after)
 }
 
-fn is_met(condition: &Value, job: &Value) -> bool {
-    let status = text(job, "/status/jobStatus");
-    let deployment = text(job, "/status/jobDeploymentStatus");
-    let wanted = |name: &str| text(condition, name).to_owned();
-    let (by_status, by_deployment) = (wanted("/jobStatus"), wanted("/jobDeploymentStatus"));
-    (!by_status.is_empty() && by_status == status)
-        || (!by_deployment.is_empty() && by_deployment == deployment)
-}
-
-fn what(policy: &str) -> Option<What> {
+fn what(policy: DeletionPolicy) -> Option<What> {
     match policy {
-        "DeleteCluster" => Some(What::Cluster),
-        "DeleteWorkers" => Some(What::Workers),
-        "DeleteSelf" => Some(What::Job),
-        _ => None,
+        DeletionPolicy::DeleteNone => None,
+        DeletionPolicy::DeleteWorkers => Some(What::Workers),
+        DeletionPolicy::DeleteCluster => Some(What::Cluster),
+        DeletionPolicy::DeleteSelf => Some(What::Job),
     }
 }
 

@@ -55,11 +55,6 @@ async fn is_there(client: &Client, applied: &Applied) -> Result<bool, kube::Erro
 
 /// Deletes this very object after all that it owns. Not finding it is success.
 pub(super) async fn delete(client: &Client, path: &str, uid: &str) -> Result<(), kube::Error> {
-    let body = json!({ "propagationPolicy": "Foreground", "preconditions": { "uid": uid } });
-    match objects::send(client, Method::DELETE, path, &body).await {
-        Ok(_) => Ok(()),
-        // Another one of its name is not ours to delete.
-        Err(error) if matches!(objects::code(&error), Some(404 | 409)) => Ok(()),
-        Err(error) => Err(error),
-    }
+    let foreground = json!({ "propagationPolicy": "Foreground" });
+    objects::delete(client, path, uid, &foreground).await
 }
