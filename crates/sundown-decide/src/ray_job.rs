@@ -39,6 +39,7 @@ use crate::kinds::{JOB, RAY_CLUSTER, RAY_JOB, SERVICE};
 use crate::ray::controller_key;
 use crate::ray::view::{RAY_FIELDS, SERVICE_FIELDS};
 
+pub use cleanup::ANNOTATION_READER;
 pub use intent::ANNOTATION_SUBMISSION;
 pub use reason::Reason;
 

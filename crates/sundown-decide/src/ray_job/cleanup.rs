@@ -13,6 +13,13 @@ use super::reason::Reason;
 use super::view::{Cluster, Sight, later};
 use crate::ray::{delete, note, patch, place};
 
+/// On a `RayJob` whose logs somebody reads: what it ran on stays a moment longer, until the annotation is
+/// taken away. Whoever forgot it only delays.
+pub const ANNOTATION_READER: &str = "sundown.dev/reader";
+
+/// How long that moment may be, from the end of the job.
+const READ_TIME_MAX: SignedDuration = SignedDuration::from_secs(10);
+
 /// One thing that goes at an instant.
 type Due = (DeletionPolicy, Timestamp);
 
@@ -26,11 +33,22 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         CleanUp::Kept => Decision::idle(Reason::Kept),
         CleanUp::Uncovered => uncovered(sight),
         CleanUp::Due(dues) => {
-            let at =
-                |due: ray_job::Due| later(ended_at, SignedDuration::from_secs(due.after.into()));
+            let wait = reading_time(sight.object);
+            let after = |due: ray_job::Due| SignedDuration::from_secs(due.after.into());
+            let at = |due| later(ended_at, after(due).max(wait));
             let dues = dues.into_iter().map(|due| (due.policy, at(due)));
             carry_out(sight, dues.collect())
         }
+    }
+}
+
+fn reading_time(job: &Object) -> SignedDuration {
+    let annotations = job.field("/metadata/annotations");
+    let is_read = annotations.is_some_and(|all| all[ANNOTATION_READER].is_string());
+    if is_read {
+        READ_TIME_MAX
+    } else {
+        SignedDuration::ZERO
     }
 }
 

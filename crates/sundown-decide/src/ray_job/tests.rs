@@ -344,6 +344,29 @@ fn a_job_on_a_cluster_of_somebody_else_runs_there_and_leaves_it() {
 }
 
 #[test]
+fn what_a_job_ran_on_waits_for_the_reader_of_its_log() {
+    let job = a_ray_job().with("/spec/shutdownAfterJobFinishes", json!(true));
+    let read = json!({ super::ANNOTATION_READER: "run" });
+    let mut stage = running(job.with("/metadata/annotations", read));
+    let cluster = cluster_key(&stage);
+    end(&mut stage, ray::JobStatus::Succeeded);
+    let decision = stage.settle(&counter());
+    assert!(matches!(decision.reason, Reason::NotDue { .. }));
+    assert!(
+        decision.wake_at.is_some(),
+        "a reader that is gone is not waited for"
+    );
+    assert!(stage.objects.contains_key(&cluster));
+    let reader = format!(
+        "/metadata/annotations/{}",
+        super::ANNOTATION_READER.replace('/', "~1")
+    );
+    stage.edit(&counter(), &reader, Value::Null);
+    stage.settle(&counter());
+    assert!(!stage.objects.contains_key(&cluster));
+}
+
+#[test]
 fn touches_jobs_by_what_they_own_and_run_on() {
     let stage = running(a_ray_job());
     let cluster = stage.objects[&cluster_key(&stage)].build();

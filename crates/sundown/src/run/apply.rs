@@ -5,10 +5,11 @@ use http::Method;
 use kube::Client;
 use serde::Serialize;
 use serde_json::Value;
+use sundown_decide::ray_job::ANNOTATION_READER;
 
 use super::manifest;
 use crate::complaint::Complaint;
-use crate::objects::{self, text};
+use crate::objects::{self, Known, text};
 
 /// An object that is there now.
 #[derive(Debug, Clone, Serialize)]
@@ -84,7 +85,7 @@ pub(super) async fn apply(
     if let Some(namespace) = &place.namespace {
         object["metadata"]["namespace"] = Value::from(namespace.clone());
     }
-    let created = create(client, &place, &object, "").await;
+    let created = create(client, &place, &read_along(&object), "").await;
     match created {
         Ok(value) => Ok(applied(&place, value, How::Created)),
         Err(error) if objects::code(&error) == Some(409) => {
@@ -96,6 +97,15 @@ pub(super) async fn apply(
         }
         Err(error) => Err(refused(&object, &error)),
     }
+}
+
+/// A `RayJob` is told that its logs are read, so that what it ran on does not go before its last lines.
+fn read_along(object: &Value) -> Value {
+    let mut object = object.clone();
+    if Known::of(&object) == Some(Known::RayJob) {
+        object["metadata"]["annotations"][ANNOTATION_READER] = Value::from("run");
+    }
+    object
 }
 
 /// Asks the server whether it would take an object, before anything else is created.

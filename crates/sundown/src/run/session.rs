@@ -6,6 +6,9 @@ use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use http::Method;
+use serde_json::{Value, json};
+use sundown_decide::ray_job::ANNOTATION_READER;
 use tokio::time::{Instant, sleep};
 
 use super::apply::Applied;
@@ -52,6 +55,8 @@ pub(super) struct Session {
     last: Option<Vec<Stage>>,
     /// Kept open: the way to the dashboard of the pod of this address.
     dashboard: Option<Dashboard>,
+    /// Whether it was said that the logs are read.
+    is_released: bool,
 }
 
 /// An open way to a dashboard.
@@ -96,6 +101,7 @@ impl Session {
             deleted_count: 0,
             last: None,
             dashboard: None,
+            is_released: false,
         }
     }
 
@@ -231,6 +237,7 @@ impl Session {
         let sight = Sight {
             ended: self.ended.as_ref().map(|(_, at)| at.elapsed()),
             are_logs_read: self.logs.are_read(),
+            is_held: !self.is_released && parts.is_held(),
             is_settled: matches!(cleanup, Cleanup::Settled { .. }),
             removes: self.removes,
             is_stopping: self.interrupt.is_stopping(),
@@ -239,6 +246,7 @@ impl Session {
         };
         match step::next(sight) {
             Step::Wait => Ok(Turn::Goes),
+            Step::Release => self.release().await,
             Step::Delete => self.delete().await,
             Step::Finish => self.finish(cleanup).await.map(Turn::Ends),
         }
@@ -326,16 +334,31 @@ impl Session {
         roots
     }
 
+    /// The logs are read: what the job ran on may go. Unanswered, it goes a moment later by itself.
+    async fn release(&mut self) -> Result<Turn, Complaint> {
+        let metadata = json!({
+            "uid": self.target.uid, "annotations": { ANNOTATION_READER: Value::Null },
+        });
+        let (client, path) = (self.plane.client(), self.path());
+        let body = json!({ "metadata": metadata });
+        if let Err(error) = objects::send(&client, Method::PATCH, &path, &body).await {
+            tracing::debug!(%error, "say that the logs are read");
+        }
+        self.is_released = true;
+        Ok(Turn::Goes)
+    }
+
+    /// Where the job is on the server.
+    fn path(&self) -> String {
+        let collection = self.target.kind.path(Some(&self.target.namespace));
+        format!("{collection}/{}", self.target.name)
+    }
+
     async fn delete(&mut self) -> Result<Turn, Complaint> {
         let there = self.snapshot.descendants(&self.roots());
         self.deleted_count = there.len();
         let names = cleanup::kept(&there);
-        let path = format!(
-            "{}/{}",
-            self.target.kind.path(Some(&self.target.namespace)),
-            self.target.name
-        );
-        match remove::delete(&self.plane.client(), &path, &self.target.uid).await {
+        match remove::delete(&self.plane.client(), &self.path(), &self.target.uid).await {
             Ok(()) => {
                 let parts = self.target.parts(&self.snapshot);
                 let last = self.last.take();

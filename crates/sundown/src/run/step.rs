@@ -15,6 +15,8 @@ pub(super) struct Sight {
     /// How long ago the end was seen; None: not yet.
     pub(super) ended: Option<Duration>,
     pub(super) are_logs_read: bool,
+    /// Whether the clean-up waits until the logs are read.
+    pub(super) is_held: bool,
     /// Whether the policy of the manifest has been carried out as far as it is now.
     pub(super) is_settled: bool,
     /// Whether all that was applied shall go.
@@ -31,6 +33,8 @@ pub(super) struct Sight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Wait,
+    /// Say that the logs are read.
+    Release,
     /// Delete the job with all that it owns.
     Delete,
     Finish,
@@ -44,6 +48,7 @@ pub(super) fn next(sight: Sight) -> Step {
     match (sight.is_deleted, shall_go) {
         (true, _) if sight.left == 0 => Step::Finish,
         (false, true) => Step::Delete,
+        (false, false) if has_ended && sight.is_held => Step::Release,
         (false, false) if has_ended && sight.is_settled => Step::Finish,
         (true | false, _) => Step::Wait,
     }
@@ -56,6 +61,7 @@ mod tests {
     const RUNNING: Sight = Sight {
         ended: None,
         are_logs_read: true,
+        is_held: false,
         is_settled: true,
         removes: false,
         is_stopping: false,
@@ -79,6 +85,8 @@ mod tests {
         check(ENDED, |_| {}, Step::Finish);
         check(ENDED, |it| it.are_logs_read = false, Step::Wait);
         check(ENDED, |it| it.is_settled = false, Step::Wait);
+        check(ENDED, |it| it.is_held = true, Step::Release);
+        check(RUNNING, |it| it.is_held = true, Step::Wait);
         let late = Sight {
             ended: Some(LOG_TIME_MAX),
             are_logs_read: false,

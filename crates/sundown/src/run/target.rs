@@ -1,6 +1,7 @@
 //! The job that is followed, and where its parts are in a snapshot.
 
 use serde_json::Value;
+use sundown_decide::ray_job::ANNOTATION_READER;
 
 use super::snapshot::{Snapshot, uid};
 use crate::objects::{Known, text};
@@ -84,6 +85,12 @@ impl<'a> Parts<'a> {
     /// A text of the job.
     pub(super) fn says(&self, pointer: &str) -> &'a str {
         self.job.map_or("", |job| text(job, pointer))
+    }
+
+    /// Whether the job says that its clean-up waits for a reader of its logs.
+    pub(super) fn is_held(&self) -> bool {
+        let annotations = self.job.map(|job| &job["metadata"]["annotations"]);
+        annotations.is_some_and(|all| all.get(ANNOTATION_READER).is_some())
     }
 
     /// How the job is submitted.
