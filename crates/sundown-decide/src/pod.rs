@@ -11,6 +11,7 @@ mod conditions;
 mod decide;
 mod downward;
 pub mod expand;
+mod hook;
 mod image;
 mod launch;
 mod notes;
@@ -21,6 +22,8 @@ mod status;
 mod stop;
 #[cfg(test)]
 mod tests;
+mod unsupported;
+mod user;
 mod view;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -15,6 +15,7 @@ mod pods;
 mod registration;
 mod reports;
 mod sandbox;
+mod user;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -189,6 +190,11 @@ impl Machine {
         match call {
             node::Call::Prepare(sandbox) => self.prepare(sandbox).await,
             node::Call::Start(launch) => self.start(about, launch).await,
+            node::Call::Hook {
+                run,
+                command,
+                timeout_seconds,
+            } => self.hook(run, command, *timeout_seconds).await,
             node::Call::Signal { run, signal } => {
                 let key = ContainerKey {
                     uid: run.pod.to_string(),
@@ -202,6 +208,30 @@ impl Machine {
             }
             node::Call::Pull { image } => self.pull(image).await,
             node::Call::Names(names) => Ok(self.link.announce(names).await?),
+        }
+    }
+
+    async fn hook(
+        &self,
+        run: &node::Run,
+        command: &[String],
+        timeout_seconds: u32,
+    ) -> Result<(), DeedFailure> {
+        let node = self.link.node().await?;
+        let timeout = Duration::from_secs(u64::from(timeout_seconds));
+        let (pod, container) = (run.pod.as_str(), &*run.container);
+        let done = node.exec(pod, container, command.to_vec(), timeout, PROBE_BYTES_MAX);
+        let done = done.await?;
+        match done.code {
+            Some(0) => Ok(()),
+            Some(code) => {
+                let message = format!("command exited with {code}: {}", done.output.trim_end());
+                Err(DeedFailure::refused("FailedPreStopHook", message))
+            }
+            None => {
+                let message = format!("command timed out after {timeout_seconds}s");
+                Err(DeedFailure::refused("FailedPreStopHook", message))
+            }
         }
     }
 
@@ -228,7 +258,8 @@ impl Machine {
                 .extend(egress.variables(node.bridge()));
         }
         let variables = environment::variables(launch, &environment, namespace, &self.lookup);
-        let spec = environment::container_spec(launch, &environment, &variables.await?);
+        let mut spec = environment::container_spec(launch, &environment, &variables.await?);
+        spec.run_as = user::of(launch.run_as, node.isolation())?;
         node.start_container(launch.run.pod.as_str(), spec).await?;
         Ok(())
     }

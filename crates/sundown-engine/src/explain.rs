@@ -56,6 +56,12 @@ pub fn deed_in_words(deed: &Deed) -> String {
         What::Node(node::Call::Start(launch)) => {
             format!("start container {} of {about}", launch.run.container)
         }
+        What::Node(node::Call::Hook { run, .. }) => {
+            format!(
+                "run the last command of container {} of {about}",
+                run.container
+            )
+        }
         What::Node(node::Call::Signal { run, signal }) => {
             format!(
                 "send signal {signal} to container {} of {about}",

@@ -85,6 +85,12 @@ pub enum Call {
     Prepare(Arc<Sandbox>),
     /// Starts one run of a container.
     Start(Arc<Launch>),
+    /// Runs a command in a container that is about to be told to end; no longer than this.
+    Hook {
+        run: Run,
+        command: Vec<String>,
+        timeout_seconds: u32,
+    },
     Signal {
         run: Run,
         signal: i32,
@@ -185,6 +191,18 @@ pub struct Launch {
     pub directory: String,
     pub mounts: Vec<Mount>,
     pub read_only_root: bool,
+    /// As whom it runs.
+    #[serde(default)]
+    pub run_as: RunAs,
+}
+
+/// As whom a container runs, as far as the manifest says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunAs {
+    pub user: Option<u32>,
+    pub group: Option<u32>,
+    /// It must not be root.
+    pub not_root: bool,
 }
 
 /// One or many environment variables.

@@ -61,6 +61,7 @@ impl What {
             }
             Self::Node(node::Call::Prepare(sandbox)) => Subject::Pod(sandbox.pod.clone()),
             Self::Node(node::Call::Start(launch)) => Subject::Run(launch.run.clone()),
+            Self::Node(node::Call::Hook { run, .. }) => Subject::Hook(run.clone()),
             Self::Node(node::Call::Signal { run, signal }) => Subject::Signal(run.clone(), *signal),
             Self::Node(node::Call::Remove { pod }) => Subject::Removal(pod.clone()),
             Self::Node(node::Call::Pull { image }) => Subject::Image(image.clone()),
@@ -77,6 +78,7 @@ pub enum Subject {
     Pod(Uid),
     Removal(Uid),
     Run(node::Run),
+    Hook(node::Run),
     Signal(node::Run, i32),
     Image(std::sync::Arc<str>),
     Names,

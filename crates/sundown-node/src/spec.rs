@@ -137,6 +137,13 @@ pub struct RunAs {
     pub group: u32,
 }
 
+impl RunAs {
+    /// Whether it is not what the node itself is.
+    pub(crate) fn is_other(&self) -> bool {
+        self.user != 0 || self.group != 0
+    }
+}
+
 /// A volume at a path of one container.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {

@@ -13,6 +13,11 @@ pub struct Isolation {
     pub rootless: bool,
     /// One sentence for people.
     pub reason: String,
+    /// Who started the node: in a user namespace, whom root inside is outside.
+    #[serde(default)]
+    pub user: u32,
+    #[serde(default)]
+    pub group: u32,
 }
 
 /// A pod as it stands.

@@ -211,6 +211,8 @@ impl Node {
                 self.tell(&sandbox.pod);
             }
             Call::Start(launch) => return self.start(launch, now),
+            // What a last command does is nobody's business here.
+            Call::Hook { .. } => {}
             Call::Signal { run, signal } => self.signal(run, *signal, now),
             Call::Remove { pod } => {
                 if let Some(place) = self.leave(pod) {

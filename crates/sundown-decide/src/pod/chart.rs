@@ -12,7 +12,7 @@ use sundown_model::{DeedOutcome, Facts, Subject, node};
 
 use super::probe::{self, Health};
 use super::view::{ContainerView, PodView, Policy, Record, Recorded, Role, exit_code};
-use super::{image, launch};
+use super::{image, launch, unsupported};
 use crate::json::{after, instant, whole, written};
 
 pub(super) const CRASH_LOOP: &str = "CrashLoopBackOff";
@@ -177,11 +177,18 @@ fn stand(scene: &Scene<'_>, container: &ContainerView<'_>, is_lost: bool, turn: 
         is_started: false,
         next: Next::Nothing,
     };
-    match truth.state {
-        Recorded::Waiting { .. } if turn => begin(scene, container, &mut standing, truth.is_marked),
-        Recorded::Waiting { .. } => {}
-        Recorded::Running => run(scene, container, &mut standing, truth.started_at),
-        Recorded::Ended(ended) => end(scene, &mut standing, ended),
+    // Said before its turn, and before minutes go into an image that nothing will run in.
+    let refused = unsupported::check(scene.pod, container).err();
+    match (truth.state, refused) {
+        (Recorded::Waiting { .. }, Some(trouble)) => {
+            standing.wait(CONFIG_ERROR, trouble.to_string());
+        }
+        (Recorded::Waiting { .. }, None) if turn => {
+            begin(scene, container, &mut standing, truth.is_marked);
+        }
+        (Recorded::Waiting { .. }, None) => {}
+        (Recorded::Running, _) => run(scene, container, &mut standing, truth.started_at),
+        (Recorded::Ended(ended), _) => end(scene, &mut standing, ended),
     }
     if container.role == Role::Init
         && matches!(&standing.shown, Shown::Ended(it) if exit_code(it) == 0)

@@ -13,7 +13,7 @@ use super::launch::{self, Place};
 use super::reason::Reason;
 use super::status::{self, Failure};
 use super::view::PodView;
-use super::{account, deed, image, notes, sandbox, settles_at, stop};
+use super::{account, deed, image, notes, sandbox, settles_at, stop, unsupported};
 use crate::json::{after, instant};
 
 /// All that a decision looks at.
@@ -181,6 +181,12 @@ fn place_it(scene: &Scene<'_>, place: &Place, draft: &mut Draft) -> Option<Reaso
     }
     if scene.on_node.is_some() {
         return None;
+    }
+    // The status of the container says what it is.
+    let mut containers = pod.containers();
+    if let Some(trouble) = containers.find_map(|it| unsupported::check(pod, it).err()) {
+        let message = trouble.to_string();
+        return Some(Reason::Unsupported { message });
     }
     let sandbox = match sandbox::sandbox(pod, place) {
         Ok(sandbox) => sandbox,

@@ -8,8 +8,8 @@ use sundown_model::node::{Launch, Mount, Run, Variable};
 
 use super::downward::{self, Seen};
 use super::expand::escape;
-use super::sandbox;
 use super::view::{ContainerView, PodView};
+use super::{sandbox, unsupported, user};
 use crate::json::{is_set, list, text, texts};
 
 /// Under which name and port pods find the API server.
@@ -58,6 +58,7 @@ pub(super) fn launch(
     let nowhere = Place::default();
     let place = place.unwrap_or(&nowhere);
     let json = container.json;
+    unsupported::check(pod, container)?;
     let mut variables = api_variables();
     for from in list(json, "envFrom") {
         variables.push(from_all(from)?);
@@ -79,6 +80,7 @@ pub(super) fn launch(
         directory: text(json, "workingDir").to_owned(),
         mounts: mounts(pod, json, place)?,
         read_only_root: root == Some(&Value::Bool(true)),
+        run_as: user::run_as(pod, container),
     })
 }
 
@@ -186,9 +188,6 @@ fn mounts(pod: &PodView<'_>, json: &Value, place: &Place) -> Result<Vec<Mount>, 
         if !named(volume) {
             let what = format!("volume mount {volume:?} names no volume of the pod");
             return Err(Trouble::new(what));
-        }
-        if mount.get("subPathExpr").is_some() {
-            return Err(Trouble::new("subPathExpr is not supported"));
         }
         all.push(Mount {
             volume: volume.to_owned(),

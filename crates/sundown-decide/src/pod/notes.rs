@@ -5,8 +5,8 @@ use sundown_model::{Action, Note, Subject, node};
 
 use super::chart::{Chart, Next, Scene, Shown, Standing};
 use super::decide::refusal;
-use super::probe;
 use super::view::{ContainerView, PodView, Recorded};
+use super::{hook, probe};
 
 /// All that there is to tell now.
 pub(super) fn of(scene: &Scene<'_>, chart: &Chart) -> Vec<Action> {
@@ -108,6 +108,9 @@ fn life(scene: &Scene<'_>, container: &ContainerView<'_>, it: &Standing, told: &
             }
             if let Next::Stop { why, .. } = &it.next {
                 told.push(note(pod, false, "Killing", why.clone()));
+            }
+            if let Some(trouble) = hook::trouble(scene, it) {
+                told.push(warning(pod, "FailedPreStopHook", trouble));
             }
             if pod.deletion.is_some() {
                 let message = format!("Stopping container {name}");

@@ -24,7 +24,8 @@ pub enum Purpose {
 impl Purpose {
     pub(super) const ALL: [Self; 3] = [Self::Startup, Self::Liveness, Self::Readiness];
 
-    fn member(self) -> &'static str {
+    /// As manifests name it.
+    pub(super) fn member(self) -> &'static str {
         match self {
             Self::Startup => "startupProbe",
             Self::Liveness => "livenessProbe",

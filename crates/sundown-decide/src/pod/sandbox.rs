@@ -44,13 +44,16 @@ pub(super) fn sandbox(pod: &PodView<'_>, place: &Place) -> Result<Sandbox, Troub
     }
     let namespace = pod.namespace();
     let svc = format!("svc.{DOMAIN}");
+    let mut search = vec![format!("{namespace}.{svc}"), svc, DOMAIN.to_owned()];
+    let resolver = pod.object.field("/spec/dnsConfig");
+    search.extend(resolver.map_or(Vec::new(), |it| texts(it, "searches")));
     Ok(Sandbox {
         pod: pod.uid.clone(),
         namespace: namespace.into(),
         name: pod.name().into(),
         hostname: hostname(pod),
         hosts: hosts(pod),
-        search: vec![format!("{namespace}.{svc}"), svc, DOMAIN.to_owned()],
+        search,
         shared_memory_bytes: shared_memory(pod, &volumes),
         volumes,
     })
@@ -123,14 +126,33 @@ fn content(pod: &PodView<'_>, volume: &Value, place: &Place) -> Result<Content, 
         }
         return Ok(files_of(from, source));
     }
+    Err(unknown(volume))
+}
+
+/// Whether the kind of a volume is one of those above.
+pub(super) fn check_kind(volume: &Value) -> Result<(), Trouble> {
+    const KINDS: [&str; 6] = [
+        "emptyDir",
+        "hostPath",
+        "configMap",
+        "secret",
+        "downwardAPI",
+        "projected",
+    ];
+    let is_known = KINDS.iter().any(|kind| volume.get(kind).is_some());
+    if is_known {
+        Ok(())
+    } else {
+        Err(unknown(volume))
+    }
+}
+
+fn unknown(volume: &Value) -> Trouble {
     let name = text(volume, "name");
-    let members = volume.as_object().into_iter().flat_map(|it| it.keys());
-    let kind = members.filter(|member| *member != "name").cloned();
-    let kind: Vec<_> = kind.collect();
-    Err(Trouble::new(format!(
-        "volume {name:?}: {} is not supported here",
-        kind.first().map_or("an empty source", String::as_str)
-    )))
+    let mut members = volume.as_object().into_iter().flat_map(|it| it.keys());
+    let kind = members.find(|member| *member != "name");
+    let kind = kind.map_or("an empty source", String::as_str);
+    Trouble::new(format!("volume {name:?}: {kind} is not supported here"))
 }
 
 fn files_of(from: Vec<Files>, source: &Value) -> Content {

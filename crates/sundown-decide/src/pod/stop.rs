@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sundown_model::{Action, DeedOutcome, Subject, node};
 
 use super::chart::{Chart, Next, Scene, Shown, Standing};
-use super::{deed, settles_at};
+use super::{deed, hook, settles_at};
 use crate::json::after;
 
 const TERM: i32 = 15;
@@ -70,7 +70,10 @@ fn one(scene: &Scene<'_>, it: &Standing, kill_at: Timestamp, stop: &mut Stop) {
     };
     if scene.now < kill_at {
         wake(kill_at);
-        if !was_sent(TERM) {
+        let last = hook::due(scene, it, kill_at).filter(|_| !was_sent(TERM));
+        if let Some(call) = last {
+            stop.actions.push(deed(scene.pod, call));
+        } else if !was_sent(TERM) {
             stop.actions.push(send(TERM));
         }
         return;

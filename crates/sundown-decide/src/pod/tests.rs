@@ -3,4 +3,5 @@
 mod life;
 mod manifest;
 mod probes;
+mod refusals;
 mod stories;

@@ -75,8 +75,11 @@ pub(super) fn give_up(pod: &Pod, name: &str, attempt: u32, error: &io::Error) {
 fn prepare(pod: &Pod, spec: &ContainerSpec) -> io::Result<()> {
     forget_older(pod, spec);
     let scratch = pod.paths.scratch(&spec.name, spec.attempt);
+    // The environment may lie in root's home, and whoever runs has to get to it.
+    let is_other = spec.run_as.is_some_and(|run_as| run_as.is_other());
     for (name, mode) in SCRATCH {
-        make_directory(&scratch.join(name), *mode)?;
+        let mode = if is_other { mode | 0o111 } else { *mode };
+        make_directory(&scratch.join(name), mode)?;
     }
     let var = scratch.join("var");
     for (name, mode) in SCRATCH_VAR {

@@ -99,7 +99,12 @@ fn describe_way(rootless: bool, refused: &[String]) -> Isolation {
         Some(why) => format!("in a user namespace, because as root: {why}"),
         None => "as root: namespaces may be made directly".to_owned(),
     };
-    Isolation { rootless, reason }
+    Isolation {
+        rootless,
+        reason,
+        user: rustix::process::getuid().as_raw(),
+        group: rustix::process::getgid().as_raw(),
+    }
 }
 
 fn attempt(

@@ -55,6 +55,7 @@ pub(crate) fn on_call(
         Call::Remove { pod } => pod,
         Call::Prepare(_)
         | Call::Start(_)
+        | Call::Hook { .. }
         | Call::Signal { .. }
         | Call::Pull { .. }
         | Call::Names(_) => {

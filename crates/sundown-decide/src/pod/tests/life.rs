@@ -147,7 +147,7 @@ impl Life {
                 self.set(&launch.run, state);
             }
             Call::Remove { .. } => self.say(Report::Removed { pod: uid() }),
-            Call::Signal { .. } | Call::Pull { .. } | Call::Names(_) => {}
+            Call::Hook { .. } | Call::Signal { .. } | Call::Pull { .. } | Call::Names(_) => {}
         }
     }
 
@@ -217,6 +217,7 @@ pub(super) fn starts(calls: &[Call]) -> Vec<(String, u32)> {
     let starts = calls.iter().filter_map(|call| match call {
         Call::Start(launch) => Some((launch.run.container.to_string(), launch.run.attempt)),
         Call::Prepare(_)
+        | Call::Hook { .. }
         | Call::Signal { .. }
         | Call::Remove { .. }
         | Call::Pull { .. }
@@ -231,6 +232,7 @@ pub(super) fn signals(calls: &[Call]) -> Vec<i32> {
         Call::Signal { signal, .. } => Some(*signal),
         Call::Prepare(_)
         | Call::Start(_)
+        | Call::Hook { .. }
         | Call::Remove { .. }
         | Call::Pull { .. }
         | Call::Names(_) => None,

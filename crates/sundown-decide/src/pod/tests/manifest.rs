@@ -21,6 +21,7 @@ fn launch(pod: A) -> Launch {
     let launch = calls.iter().find_map(|call| match call {
         Call::Start(launch) => Some((**launch).clone()),
         Call::Prepare(_)
+        | Call::Hook { .. }
         | Call::Signal { .. }
         | Call::Remove { .. }
         | Call::Pull { .. }

@@ -439,6 +439,6 @@ fn a_volume_that_is_not_supported_is_named() {
     let notes = life.notes(0);
     assert_eq!(
         notes,
-        ["FailedMount: volume \"v\": nfs is not supported here"]
+        ["Failed: Error: volume \"v\": nfs is not supported here"]
     );
 }
