@@ -67,9 +67,10 @@ pub(super) struct Order<'a> {
 /// Where no Python is asked for, those of the machine are tried until one has wheels.
 pub(super) async fn make(
     order: Order<'_>,
+    pythons: &python::Known,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Python, MakeError> {
-    let pythons = python::find(order.python).await;
+    let pythons = pythons.all(order.python).await;
     let mut last_error = MakeError::NoPython {
         version: order
             .python

@@ -1,8 +1,10 @@
 //! The Pythons of this machine: on PATH, of pyenv, of uv. Each is asked what it is; names are not
 //! believed, since a shim may lead anywhere.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use serde::Deserialize;
 use tokio::process::Command;
@@ -26,32 +28,93 @@ pub(super) struct Python {
     pub(super) prefix: PathBuf,
 }
 
-/// The interpreters that may serve, best first.
-pub(super) async fn find(wanted: Option<PythonVersion>) -> Vec<Python> {
-    let versions = wanted.map_or_else(|| PREFERRED.to_vec(), |version| vec![version]);
-    let mut found = Vec::new();
-    for version in versions {
-        for candidate in candidates(version).await {
-            let Some(python) = ask(&candidate).await else {
-                continue;
-            };
-            if python.version == version && !found.contains(&python) {
-                found.push(python);
-                break;
-            }
-        }
-    }
-    found
+/// What interpreters answered. Each question starts a process, and a loaded machine needs seconds for
+/// it; an answer holds as long as neither the program nor the interpreter behind it is touched.
+#[derive(Debug, Default)]
+pub(super) struct Known(Mutex<BTreeMap<PathBuf, Answer>>);
+
+#[derive(Debug, Clone)]
+struct Answer {
+    /// When the program was last changed that was asked, and the one that answered.
+    changed_at: (SystemTime, SystemTime),
+    python: Python,
 }
 
-/// The environment's own interpreter.
-pub(super) async fn ask(program: &Path) -> Option<Python> {
+impl Known {
+    /// The interpreters that may serve, best first.
+    pub(super) async fn all(&self, wanted: Option<PythonVersion>) -> Vec<Python> {
+        let mut found = Vec::new();
+        for version in versions(wanted) {
+            found.extend(self.of(version).await);
+        }
+        found
+    }
+
+    /// The best of them; the rest is not asked.
+    pub(super) async fn first(&self, wanted: Option<PythonVersion>) -> Option<Python> {
+        for version in versions(wanted) {
+            if let Some(python) = self.of(version).await {
+                return Some(python);
+            }
+        }
+        None
+    }
+
+    async fn of(&self, version: PythonVersion) -> Option<Python> {
+        for candidate in candidates(version) {
+            if let Some(python) = self.fitting(&candidate, version).await {
+                return Some(python);
+            }
+        }
+        self.fitting(&of_uv(version).await?, version).await
+    }
+
+    async fn fitting(&self, program: &Path, version: PythonVersion) -> Option<Python> {
+        let python = self.ask(program).await?;
+        (python.version == version).then_some(python)
+    }
+
+    /// What a program is.
+    pub(super) async fn ask(&self, program: &Path) -> Option<Python> {
+        if let Some(python) = self.remembered(program) {
+            return Some(python);
+        }
+        let python = ask(program).await?;
+        if let Some(changed_at) = changed_at(program, &python) {
+            let python = python.clone();
+            let answer = Answer { changed_at, python };
+            self.answers().insert(program.to_owned(), answer);
+        }
+        Some(python)
+    }
+
+    fn remembered(&self, program: &Path) -> Option<Python> {
+        let answer = self.answers().get(program).cloned()?;
+        let is_same = changed_at(program, &answer.python) == Some(answer.changed_at);
+        is_same.then_some(answer.python)
+    }
+
+    fn answers(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Answer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn versions(wanted: Option<PythonVersion>) -> Vec<PythonVersion> {
+    wanted.map_or_else(|| PREFERRED.to_vec(), |version| vec![version])
+}
+
+fn changed_at(program: &Path, python: &Python) -> Option<(SystemTime, SystemTime)> {
+    let of = |path: &Path| path.metadata().and_then(|it| it.modified()).ok();
+    Some((of(program)?, of(&python.executable)?))
+}
+
+async fn ask(program: &Path) -> Option<Python> {
     let output = Command::new(program).args(["-c", QUESTION]).output();
     let output = output.await.ok().filter(|it| it.status.success())?;
     serde_json::from_slice(&output.stdout).ok()
 }
 
-async fn candidates((major, minor): PythonVersion) -> BTreeSet<PathBuf> {
+fn candidates((major, minor): PythonVersion) -> BTreeSet<PathBuf> {
     let name = format!("python{major}.{minor}");
     let path = std::env::var_os("PATH").unwrap_or_default();
     let on_path = std::env::split_paths(&path);
@@ -60,7 +123,6 @@ async fn candidates((major, minor): PythonVersion) -> BTreeSet<PathBuf> {
         .filter(|program| program.is_file())
         .collect();
     candidates.extend(of_pyenv(&format!("{major}.{minor}.")));
-    candidates.extend(of_uv(&format!("{major}.{minor}")).await);
     candidates
 }
 
@@ -73,11 +135,16 @@ fn of_pyenv(start: &str) -> Vec<PathBuf> {
     fitting.map(|it| it.path().join("bin/python3")).collect()
 }
 
-async fn of_uv(version: &str) -> Option<PathBuf> {
+/// The one that uv would take; asked last, because asking starts a process.
+async fn of_uv((major, minor): PythonVersion) -> Option<PathBuf> {
+    let version = format!("{major}.{minor}");
     let found = Command::new("uv")
-        .args(["python", "find", version])
+        .args(["python", "find", &version])
         .output();
     let found = found.await.ok().filter(|it| it.status.success())?;
     let text = String::from_utf8(found.stdout).ok()?;
     Some(PathBuf::from(text.trim()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,7 @@ pub struct Environments {
     rules: Rules,
     /// One is made at a time: they share the network and the disk.
     making: Mutex<()>,
+    pythons: python::Known,
 }
 
 /// An environment in the cache.
@@ -57,6 +58,7 @@ impl Environments {
             directory,
             rules,
             making: Mutex::default(),
+            pythons: python::Known::default(),
         }
     }
 
@@ -78,9 +80,9 @@ impl Environments {
                     None => Standing::Missing,
                 }
             }
-            Recipe::Python { python } => of_python(python).await,
+            Recipe::Python { python } => self.of_python(python).await,
             Recipe::Host { program, command } => of_host(&program, command),
-            Recipe::Prefix { path } => of_prefix(&path).await,
+            Recipe::Prefix { path } => self.of_prefix(&path).await,
         }
     }
 
@@ -114,7 +116,7 @@ impl Environments {
             requirements: &requirements,
             python,
         };
-        let found = make::make(order, tell).await?;
+        let found = make::make(order, &self.pythons, tell).await?;
         let prefix = found.prefix;
         let mark = Mark {
             requirements,
@@ -160,6 +162,38 @@ impl Environments {
         }
         fs::remove_dir_all(path)?;
         Ok(true)
+    }
+
+    async fn of_python(&self, wanted: Option<PythonVersion>) -> Standing {
+        let Some(python) = self.pythons.first(wanted).await else {
+            let version =
+                wanted.map_or("3".to_owned(), |(major, minor)| format!("{major}.{minor}"));
+            return Standing::Unavailable(MakeError::NoPython { version }.to_string());
+        };
+        let directory = python.executable.parent().unwrap_or(Path::new("/"));
+        Standing::Ready(Environment {
+            binds: Some(python.prefix)
+                .into_iter()
+                .filter(|it| !is_of_host(it))
+                .collect(),
+            variables: vec![(
+                "PATH".into(),
+                format!("{}:{HOST_PATH}", directory.display()),
+            )],
+            command: vec!["python3".into()],
+        })
+    }
+
+    async fn of_prefix(&self, path: &Path) -> Standing {
+        if !path.is_dir() {
+            let path = path.display();
+            return Standing::Unavailable(format!(
+                "the image rule names {path}, which is no directory"
+            ));
+        }
+        let python = self.pythons.ask(&path.join("bin/python")).await;
+        let prefix = python.map_or_else(|| path.to_owned(), |python| python.prefix);
+        Standing::Ready(virtual_environment(path, &prefix))
     }
 
     fn path(&self, name: &str, requirements: &[String], python: Option<PythonVersion>) -> PathBuf {
@@ -268,25 +302,6 @@ fn is_of_host(path: &Path) -> bool {
         .any(|it| path.starts_with(it))
 }
 
-async fn of_python(wanted: Option<PythonVersion>) -> Standing {
-    let Some(python) = python::find(wanted).await.into_iter().next() else {
-        let version = wanted.map_or("3".to_owned(), |(major, minor)| format!("{major}.{minor}"));
-        return Standing::Unavailable(MakeError::NoPython { version }.to_string());
-    };
-    let directory = python.executable.parent().unwrap_or(Path::new("/"));
-    Standing::Ready(Environment {
-        binds: Some(python.prefix)
-            .into_iter()
-            .filter(|it| !is_of_host(it))
-            .collect(),
-        variables: vec![(
-            "PATH".into(),
-            format!("{}:{HOST_PATH}", directory.display()),
-        )],
-        command: vec!["python3".into()],
-    })
-}
-
 fn of_host(program: &str, command: Vec<String>) -> Standing {
     let is_there = std::env::split_paths(HOST_PATH).any(|it| it.join(program).is_file());
     if !is_there {
@@ -299,18 +314,6 @@ fn of_host(program: &str, command: Vec<String>) -> Standing {
         variables: vec![("PATH".into(), HOST_PATH.into())],
         command,
     })
-}
-
-async fn of_prefix(path: &Path) -> Standing {
-    if !path.is_dir() {
-        let path = path.display();
-        return Standing::Unavailable(format!(
-            "the image rule names {path}, which is no directory"
-        ));
-    }
-    let python = python::ask(&path.join("bin/python")).await;
-    let prefix = python.map_or_else(|| path.to_owned(), |python| python.prefix);
-    Standing::Ready(virtual_environment(path, &prefix))
 }
 
 #[cfg(test)]

@@ -1,0 +1,71 @@
+//! Programs that say they are a Python, and count how often they are asked.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use anyhow::Result;
+
+use super::*;
+
+/// A program that answers as Python 3.11 and leaves a line for each question.
+fn a_python(directory: &Path) -> Result<PathBuf> {
+    let program = directory.join("python3.11");
+    let answer = serde_json::json!({
+        "version": [3, 11], "executable": program, "prefix": directory,
+    });
+    let asked = directory.join("asked");
+    let script = format!(
+        "#!/bin/sh\necho x >> {}\necho '{answer}'\n",
+        asked.display()
+    );
+    fs::write(&program, script)?;
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
+    Ok(program)
+}
+
+fn times_asked(directory: &Path) -> usize {
+    let lines = fs::read_to_string(directory.join("asked")).unwrap_or_default();
+    lines.lines().count()
+}
+
+/// Another test may fork while the program is written, and hold it busy for a moment.
+async fn answered(known: &Known, program: &Path) {
+    for _ in 0..1_000 {
+        if known.fitting(program, (3, 11)).await.is_some() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("it does not answer");
+}
+
+#[tokio::test]
+async fn an_interpreter_is_asked_once_until_it_is_touched() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let program = a_python(home.path())?;
+    let known = Known::default();
+    answered(&known, &program).await;
+    for _ in 0..3 {
+        let python = known.fitting(&program, (3, 11)).await;
+        assert_eq!(python.map(|it| it.version), Some((3, 11)));
+        assert_eq!(known.fitting(&program, (3, 12)).await, None);
+    }
+    assert_eq!(times_asked(home.path()), 1);
+    let file = fs::File::options().append(true).open(&program)?;
+    file.set_modified(SystemTime::UNIX_EPOCH)?;
+    drop(file);
+    answered(&known, &program).await;
+    assert_eq!(times_asked(home.path()), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_interpreter_that_is_gone_is_not_remembered() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let program = a_python(home.path())?;
+    let known = Known::default();
+    answered(&known, &program).await;
+    fs::rename(&program, home.path().join("elsewhere"))?;
+    assert_eq!(known.fitting(&program, (3, 11)).await, None);
+    Ok(())
+}
