@@ -34,6 +34,22 @@ pub const POD: KnownKind = KnownKind {
     plural: "pods",
 };
 
+/// v1 `ConfigMap`.
+pub const CONFIG_MAP: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "ConfigMap",
+    plural: "configmaps",
+};
+
+/// v1 Secret.
+pub const SECRET: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "Secret",
+    plural: "secrets",
+};
+
 /// v1 Node.
 pub const NODE: KnownKind = KnownKind {
     group: "",

@@ -17,6 +17,7 @@ mod launch;
 mod notes;
 mod probe;
 mod reason;
+mod references;
 mod sandbox;
 mod status;
 mod stop;
@@ -37,7 +38,7 @@ use sundown_model::{
 };
 
 use crate::json::after;
-use crate::kinds::{NODE, POD, SERVICE_ACCOUNT};
+use crate::kinds::{CONFIG_MAP, NODE, POD, SECRET, SERVICE_ACCOUNT};
 use view::PodView;
 
 pub use launch::{API_HOST, API_PORT};
@@ -88,6 +89,15 @@ impl Controller for Pods {
             scope: Scope::One(SERVICE_ACCOUNT),
             fields: &["/automountServiceAccountToken"],
         },
+        // That they changed, never what they hold.
+        Interest {
+            scope: Scope::One(CONFIG_MAP),
+            fields: &[],
+        },
+        Interest {
+            scope: Scope::One(SECRET),
+            fields: &[],
+        },
     ];
     const GRANTS: &'static [Grant] = &[Grant {
         group: Some(POD.group),
@@ -100,6 +110,7 @@ impl Controller for Pods {
         match change {
             Change::Added(object) | Change::Updated { new: object, .. } => {
                 self.follow(object, touched);
+                self.touch_readers(object, cache, touched);
             }
             Change::Deleted(object) | Change::Forgotten(object) => {
                 if object.key().resource.is(&POD) {
@@ -231,6 +242,19 @@ impl Pods {
         }
     }
 
+    /// The pods that may wait for a `ConfigMap` or a Secret.
+    fn touch_readers(&self, object: &Object, cache: &Cache, touched: &mut BTreeSet<Key>) {
+        let resource = &object.key().resource;
+        if !resource.is(&CONFIG_MAP) && !resource.is(&SECRET) {
+            return;
+        }
+        let readers = self.bound.values().filter(|key| {
+            let pod = cache.get(key);
+            pod.is_some_and(|pod| references::may_wait(&PodView::of(pod), object.key()))
+        });
+        touched.extend(readers.cloned().map(Key::Pod));
+    }
+
     fn touch_users(&self, image: &Arc<str>, cache: &Cache, touched: &mut BTreeSet<Key>) {
         touched.insert(Key::Image(image.clone()));
         let users = self.users(image, cache);
@@ -297,4 +321,10 @@ fn settles_at(facts: &Facts, subject: &Subject, now: Timestamp) -> Option<Timest
     let done = facts.deed(subject);
     let done = done.filter(|it| it.outcome == DeedOutcome::Done)?;
     Some(after(done.ended_at, SETTLES_SECONDS)).filter(|until| now < *until)
+}
+
+/// Until when a deed is not done again: because it was done, or because what it lacks has not changed.
+fn holds_until(sight: &decide::Sight<'_>, subject: &Subject) -> Option<Timestamp> {
+    let (facts, now) = (sight.facts, sight.now);
+    settles_at(facts, subject, now).or_else(|| references::lacks_until(sight, facts.deed(subject)?))
 }

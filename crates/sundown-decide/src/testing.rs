@@ -161,6 +161,7 @@ pub(crate) fn catalog() -> Catalog {
         ty("", "namespaces", "Namespace", false),
         ty("", "nodes", "Node", false),
         ty("", "pods", "Pod", true),
+        ty("", "secrets", "Secret", true),
         ty("", "services", "Service", true),
         ty("discovery.k8s.io", "endpointslices", "EndpointSlice", true),
         ty("batch", "jobs", "Job", true),
@@ -247,7 +248,13 @@ impl<C: Controller> Scene<C> {
     /// A deed ended so many seconds after the beginning.
     pub(crate) fn done(mut self, subject: Subject, seconds: i64, outcome: DeedOutcome) -> Self {
         let ended_at = at(seconds);
-        self.facts.set_deed(subject, DeedFact { ended_at, outcome });
+        let asked = self.step;
+        let fact = DeedFact {
+            asked,
+            ended_at,
+            outcome,
+        };
+        self.facts.set_deed(subject, fact);
         self
     }
 

@@ -41,6 +41,7 @@ impl Beyond for Nobody {
 
     fn carry_out(&self, _: Deed) -> BoxFuture<'_, DeedOutcome> {
         let refusal = DeedRefusal {
+            missing: None,
             reason: "Unreachable".to_owned(),
             message: NOBODY.to_owned(),
         };

@@ -130,6 +130,7 @@ fn fate(trouble: Trouble) -> DeedOutcome {
 
 fn refused(reason: &str, message: String) -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
+        missing: None,
         reason: reason.to_owned(),
         message,
     })

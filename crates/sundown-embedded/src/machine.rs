@@ -29,7 +29,7 @@ use jiff::Timestamp;
 use kube::Client;
 use sundown_decide::pod::API_PORT;
 use sundown_driver::{Beyond, Dashboards, Dial};
-use sundown_model::{Deed, DeedOutcome, DeedRefusal, Question, Reply, What, node};
+use sundown_model::{Deed, DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, What, node};
 use sundown_node::environment::{Environments, Standing};
 use sundown_node::{ContainerKey, HttpProbe, NodeError, ProbeError, Refusal};
 use tokio::net::TcpStream;
@@ -333,9 +333,20 @@ pub(crate) enum DeedFailure {
 impl DeedFailure {
     pub(crate) fn refused(reason: &str, message: impl Into<String>) -> Self {
         Self::Refused(DeedRefusal {
+            missing: None,
             reason: reason.to_owned(),
             message: message.into(),
         })
+    }
+}
+
+impl DeedFailure {
+    /// The same, because of an object: nothing is tried again before that changes.
+    fn for_lack_of(mut self, object: ObjectKey) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.missing = Some(object);
+        }
+        self
     }
 }
 

@@ -77,7 +77,10 @@ pub(crate) enum Flight {
         question: Question,
         asked: Option<Step>,
     },
-    Do(What),
+    Do {
+        what: What,
+        asked: Step,
+    },
 }
 
 impl Engine {

@@ -31,7 +31,8 @@ impl Engine {
     pub(crate) fn carry_out(&mut self, index: usize, deed: Deed) {
         let id = self.new_id();
         let by = self.slots[index].name().to_owned();
-        self.state.flights.insert(id, Flight::Do(deed.what.clone()));
+        let (what, asked) = (deed.what.clone(), self.state.step);
+        self.state.flights.insert(id, Flight::Do { what, asked });
         self.state.outbox.push_back(Effect::Do { id, by, deed });
         self.slots[index].wait(id);
     }
@@ -64,17 +65,23 @@ impl Engine {
     /// Takes the outcome of a deed. What was not done for certain is tried again after a while, if it
     /// is still wanted then.
     pub(crate) fn done(&mut self, id: EffectId, outcome: DeedOutcome, now: Timestamp) {
-        let Some(Flight::Do(what)) = self.state.flights.remove(&id) else {
+        let Some(Flight::Do { what, asked }) = self.state.flights.remove(&id) else {
             return;
         };
         let how = match &outcome {
             DeedOutcome::Done => Resolved::Well,
+            // A pause would keep the key from seeing that what is missing came.
+            DeedOutcome::Refused(refusal) if refusal.missing.is_some() => Resolved::Well,
             DeedOutcome::Refused(_) | DeedOutcome::Unknown => Resolved::Badly {
                 retry_after_seconds: None,
             },
         };
         let ended_at = now;
-        let fact = DeedFact { ended_at, outcome };
+        let fact = DeedFact {
+            asked,
+            ended_at,
+            outcome,
+        };
         if let (What::Node(node::Call::Names(names)), DeedOutcome::Done) = (&what, &fact.outcome) {
             self.state.facts.set_names(names.clone());
         }

@@ -101,6 +101,10 @@ pub struct DeedRefusal {
     pub reason: String,
     /// In words, without secrets.
     pub message: String,
+    /// The object without which it cannot be done, or without whose other content. It is not tried
+    /// again before that changes; that is for the decision to see.
+    #[serde(default)]
+    pub missing: Option<ObjectKey>,
 }
 
 /// An answer to a question, with its age.
@@ -115,6 +119,9 @@ pub struct ReplyFact {
 /// The outcome of the last deed on a subject.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeedFact {
+    /// Sent after this step.
+    #[serde(default)]
+    pub asked: Step,
     pub ended_at: Timestamp,
     pub outcome: DeedOutcome,
 }

@@ -281,6 +281,7 @@ pub(crate) fn nobody_does() -> DeedOutcome {
 
 fn refused(reason: &str, message: &str) -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
+        missing: None,
         reason: reason.to_owned(),
         message: message.to_owned(),
     })

@@ -184,6 +184,7 @@ impl Ray {
 
 pub(crate) fn refused(reason: &str, message: &str) -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
+        missing: None,
         reason: reason.to_owned(),
         message: message.to_owned(),
     })

@@ -13,7 +13,7 @@ use super::launch::{self, Place};
 use super::reason::Reason;
 use super::status::{self, Failure};
 use super::view::PodView;
-use super::{account, deed, image, notes, sandbox, settles_at, stop, unsupported};
+use super::{account, deed, holds_until, image, notes, sandbox, settles_at, stop, unsupported};
 use crate::json::{after, instant};
 
 /// All that a decision looks at.
@@ -109,12 +109,12 @@ fn live(
         host_address: account::host_address(sight.cache),
         has_token: account::has_token(pod, sight.cache),
     };
-    let placing = place_it(scene, &place, &mut draft);
+    let placing = place_it(scene, &place, sight, &mut draft);
     let stops = stop::unhealthy(scene, chart);
     let is_unhealthy = !stops.running.is_empty();
     draft.actions.extend(stops.actions);
     draft.wake(stops.wake_at);
-    let starts = start(scene, chart, &place, &mut draft);
+    let starts = start(scene, chart, &place, sight, &mut draft);
     draft.wake(deadline(pod));
     let mut until = None;
     for it in chart.all() {
@@ -168,7 +168,12 @@ fn resting(chart: &Chart) -> Reason {
 }
 
 /// Sees to it that the pod has a place; Some: it has none yet.
-fn place_it(scene: &Scene<'_>, place: &Place, draft: &mut Draft) -> Option<Reason> {
+fn place_it(
+    scene: &Scene<'_>,
+    place: &Place,
+    sight: &Sight<'_>,
+    draft: &mut Draft,
+) -> Option<Reason> {
     let pod = scene.pod;
     let is_lost = scene.on_node.is_some_and(|it| it.lost.is_some());
     if pod.is_placed() && (scene.on_node.is_none() || is_lost) {
@@ -198,7 +203,7 @@ fn place_it(scene: &Scene<'_>, place: &Place, draft: &mut Draft) -> Option<Reaso
             return Some(Reason::Unsupported { message });
         }
     };
-    match settles_at(scene.facts, &Subject::Pod(pod.uid.clone()), scene.now) {
+    match holds_until(sight, &Subject::Pod(pod.uid.clone())) {
         Some(until) => draft.wake(Some(until)),
         None => draft
             .actions
@@ -218,7 +223,13 @@ fn remove(scene: &Scene<'_>, draft: &mut Draft) {
 }
 
 /// Starts every container whose attempt is on record.
-fn start(scene: &Scene<'_>, chart: &Chart, place: &Place, draft: &mut Draft) -> Vec<String> {
+fn start(
+    scene: &Scene<'_>,
+    chart: &Chart,
+    place: &Place,
+    sight: &Sight<'_>,
+    draft: &mut Draft,
+) -> Vec<String> {
     let mut names = Vec::new();
     let containers = scene.pod.containers().zip(chart.all());
     for (container, it) in containers.filter(|(_, it)| it.next == Next::Start) {
@@ -227,7 +238,7 @@ fn start(scene: &Scene<'_>, chart: &Chart, place: &Place, draft: &mut Draft) -> 
         };
         names.push(it.name.to_string());
         let subject = Subject::Run(launch.run.clone());
-        match settles_at(scene.facts, &subject, scene.now) {
+        match holds_until(sight, &subject) {
             Some(until) => draft.wake(Some(until)),
             None => draft
                 .actions

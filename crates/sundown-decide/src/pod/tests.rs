@@ -2,6 +2,7 @@
 
 mod life;
 mod manifest;
+mod missing;
 mod probes;
 mod refusals;
 mod stories;

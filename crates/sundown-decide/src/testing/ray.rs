@@ -82,6 +82,7 @@ impl Ray {
     fn take(&mut self, call: &ray::Call) -> DeedOutcome {
         let refused = |reason: &str| {
             DeedOutcome::Refused(DeedRefusal {
+                missing: None,
                 reason: reason.to_owned(),
                 message: "no".to_owned(),
             })
@@ -254,7 +255,12 @@ impl<C: Controller> Stage<C> {
                 // After a refusal there is a pause.
                 let pause = i64::from(outcome != DeedOutcome::Done);
                 let ended_at = self.now;
-                let fact = DeedFact { ended_at, outcome };
+                let asked = sundown_model::Step::default();
+                let fact = DeedFact {
+                    asked,
+                    ended_at,
+                    outcome,
+                };
                 self.scene.facts.set_deed(what.subject(), fact);
                 self.wait(pause);
             }

@@ -128,6 +128,7 @@ fn told(response: &Response) -> String {
 
 fn refused(reason: &str, text: &str) -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
+        missing: None,
         reason: reason.to_owned(),
         message: last_line(text),
     })

@@ -46,7 +46,8 @@ async fn values(
         }
     };
     let content = lookup.content(holder, namespace, of, optional).await?;
-    chosen(variable, content.unwrap_or_default())
+    let found = chosen(variable, content.unwrap_or_default());
+    found.map_err(|failure| failure.for_lack_of(holder.key(namespace, of)))
 }
 
 fn chosen(
@@ -71,7 +72,7 @@ fn chosen(
             None if *optional => Ok(Vec::new()),
             None => {
                 let message = format!("couldn't find key {key} in {of}");
-                Err(DeedFailure::refused("CreateContainerConfigError", message))
+                Err(DeedFailure::refused("KeyNotFound", message))
             }
         },
         Variable::ConfigMap { prefix, .. } | Variable::Secret { prefix, .. } => {

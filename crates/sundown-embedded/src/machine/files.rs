@@ -58,7 +58,8 @@ async fn selected(
     let (name, optional) = (&selection.name, selection.optional);
     let content = lookup.content(holder, &sandbox.namespace, name, optional);
     let content = content.await?.unwrap_or_default();
-    pick(content, selection, mode)
+    let lack = |failure: DeedFailure| failure.for_lack_of(holder.key(&sandbox.namespace, name));
+    pick(content, selection, mode).map_err(lack)
 }
 
 /// The chosen keys of an object under their paths.

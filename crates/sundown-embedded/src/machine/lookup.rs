@@ -7,6 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use serde_json::{Value, json};
+use sundown_model::{ObjectKey, Resource};
 
 use super::DeedFailure;
 
@@ -39,6 +40,11 @@ impl Holder {
             Self::ConfigMap => "configmaps",
             Self::Secret => "secrets",
         }
+    }
+
+    /// An object of this kind.
+    pub(super) fn key(self, namespace: &str, name: &str) -> ObjectKey {
+        ObjectKey::namespaced(&Resource::new("", self.plural()), namespace, name)
     }
 
     /// As the kubelet writes it.
@@ -86,7 +92,8 @@ impl Lookup {
             None if optional => Ok(None),
             None => {
                 let message = format!("{} {name:?} not found", holder.word());
-                Err(DeedFailure::refused(holder.not_found(), message))
+                let refused = DeedFailure::refused(holder.not_found(), message);
+                Err(refused.for_lack_of(holder.key(namespace, name)))
             }
         }
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sundown_engine::{Brake, Effect, EffectId, Input};
-use sundown_model::{DeedOutcome, DeedRefusal, Question, Reply, Subject, What, node};
+use sundown_model::{
+    DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, Resource, Subject, What, node,
+};
 
 use crate::rig::{A, Rig, only, toy};
 
@@ -23,6 +25,7 @@ fn question() -> Question {
 
 fn refused() -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
+        missing: None,
         reason: "NoRoom".to_owned(),
         message: "the disk is full".to_owned(),
     })
@@ -106,6 +109,20 @@ fn what_was_refused_or_is_not_known_is_tried_again_after_a_pause() {
         rig.now = at;
         pull(&only(rig.turn()));
     }
+}
+
+#[test]
+fn what_was_refused_for_the_lack_of_an_object_is_left_to_the_decision() {
+    let mut rig = Rig::settled(&[&pulling()]);
+    let id = pull(&only(rig.turn()));
+    let missing = ObjectKey::namespaced(&Resource::new("", "configmaps"), "here", "c");
+    let outcome = DeedOutcome::Refused(DeedRefusal {
+        missing: Some(missing),
+        reason: "ConfigMapNotFound".to_owned(),
+        message: "configmap \"c\" not found".to_owned(),
+    });
+    rig.take(Input::Done { id, outcome });
+    pull(&only(rig.turn()));
 }
 
 #[test]

@@ -264,6 +264,7 @@ fn a_last_command_that_fails_is_told_and_the_end_follows() {
     let mut life = with_hook();
     life.delete(40, 30);
     let refusal = DeedRefusal {
+        missing: None,
         reason: "FailedPreStopHook".to_owned(),
         message: "command exited with 1".to_owned(),
     };

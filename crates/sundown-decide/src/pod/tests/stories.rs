@@ -277,6 +277,7 @@ fn what_the_node_refuses_is_told_and_shown() {
     let mut life = Life::of(a_pod());
     let refusal = |reason: &str| {
         DeedOutcome::Refused(DeedRefusal {
+            missing: None,
             reason: reason.to_owned(),
             message: "configmap \"c\" not found".to_owned(),
         })
@@ -313,6 +314,7 @@ fn what_the_node_refuses_is_told_and_shown() {
 fn a_place_that_could_not_be_made_is_shown_as_being_made() {
     let mut life = Life::of(a_pod());
     let refused = DeedOutcome::Refused(DeedRefusal {
+        missing: None,
         reason: "ConfigMapNotFound".to_owned(),
         message: "configmap \"c\" not found".to_owned(),
     });
