@@ -84,9 +84,8 @@ pub(super) fn initializing(sight: &Sight<'_>) -> Decision<Reason> {
         return outcome::write(sight, next, Reason::AwaitsSubmission);
     }
     next.job_deployment_status = DeploymentStatus::Running;
-    let mut decision = outcome::write(sight, next, Reason::ClusterReady);
-    decision.actions.extend(head_service::plan(sight));
-    decision
+    let decision = outcome::write(sight, next, Reason::ClusterReady);
+    head_service::along_with(sight, decision)
 }
 
 /// Until somebody submits and says so. Unlike upstream's, it can be suspended, and ends in time.
@@ -107,9 +106,8 @@ pub(super) fn waiting(sight: &Sight<'_>) -> Decision<Reason> {
         job_deployment_status: DeploymentStatus::Running,
         ..sight.next()
     };
-    let mut decision = outcome::write(sight, next, Reason::ClusterReady);
-    decision.actions.extend(head_service::plan(sight));
-    decision
+    let decision = outcome::write(sight, next, Reason::ClusterReady);
+    head_service::along_with(sight, decision)
 }
 
 /// The end of a job that did not come to run in time; None if there is time.

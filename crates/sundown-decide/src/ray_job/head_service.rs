@@ -1,19 +1,32 @@
 //! The service of a job: the head of whatever cluster it runs on, under a name that stays.
 //!
-//! It is made and moved along with other writes, never waited for: a job must not hang on a service
-//! that cannot be made. One of another owner is left alone.
+//! It is made and moved beside whatever else is done for a job that runs, until it is right, and never
+//! waited for: a job must not hang on a service that cannot be made. One that is refused again and again
+//! makes Ray be asked less often, as the engine waits after a refusal. One of another owner is left alone.
 
 use serde_json::json;
 use sundown_kinds::constants::LABEL_CLUSTER;
 use sundown_kinds::service;
-use sundown_model::{Action, Part};
+use sundown_model::{Action, Decision, Part};
 
+use super::reason::Reason;
 use super::view::{Cluster, Sight};
 use crate::kinds::SERVICE;
 use crate::ray::{beside, create, is_owned, merge, name_of, note, patch, place};
 
+/// A decision, and beside it what is to be done about the service. That one cannot be had is said when
+/// something else is new, not with every question.
+pub(super) fn along_with(sight: &Sight<'_>, mut decision: Decision<Reason>) -> Decision<Reason> {
+    let own = plan(sight);
+    let has_write = own.iter().any(|it| matches!(it, Action::Api(_)));
+    if has_write || !decision.actions.is_empty() {
+        decision.actions.extend(own);
+    }
+    decision
+}
+
 /// What is to be done about the service, if anything.
-pub(super) fn plan(sight: &Sight<'_>) -> Vec<Action> {
+fn plan(sight: &Sight<'_>) -> Vec<Action> {
     let Cluster::There(_, cluster) = &sight.cluster else {
         return Vec::new();
     };

@@ -47,6 +47,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         Ok(None) => unknown(sight, &told),
         Err(why) => unanswered(sight, why, &told),
     };
+    let decision = head_service::along_with(sight, decision);
     Decision {
         wake_at: earliest(
             decision.wake_at,
@@ -228,13 +229,9 @@ pub(super) fn going(
     told: &Told<'_>,
     reason: Reason,
 ) -> Decision<Reason> {
-    let mut decision = outcome::write(sight, next, reason);
-    if !decision.actions.is_empty() {
-        decision.actions.extend(head_service::plan(sight));
-    }
     Decision {
         wake_at: Some(sight.next_poll(told)),
-        ..decision
+        ..outcome::write(sight, next, reason)
     }
 }
 

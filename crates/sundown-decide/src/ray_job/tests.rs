@@ -199,6 +199,24 @@ fn leaves_a_service_of_somebody_else_alone_and_goes_on() {
     assert!(stage.said().contains("FailedToCreateService"));
 }
 
+/// Found by the simulator: whoever died right after Running was stored never made it.
+#[test]
+fn a_service_that_is_missing_while_a_job_runs_is_made() {
+    let service = key("", "services", "counter-head-svc");
+    let mut stage = with_cluster(a_ray_job());
+    assert_eq!(stage.step(&counter()).reason, Reason::ClusterReady);
+    stage.remove(&service);
+    while stage.step(&counter()).reason != Reason::StoresIntent {}
+    assert!(
+        stage.objects.contains_key(&service),
+        "before it is submitted"
+    );
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    stage.remove(&service);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert!(stage.objects.contains_key(&service), "while it runs");
+}
+
 #[test]
 fn an_interactive_job_waits_until_somebody_has_submitted() {
     let job = a_ray_job().with("/spec/submissionMode", json!("InteractiveMode"));
@@ -383,7 +401,8 @@ fn touches_jobs_by_what_they_own_and_run_on() {
     }
 }
 
-/// Found by the simulator: a cluster that somebody adopted was waited for as if nothing had happened.
+/// As a head that somebody adopted: a cluster that was taken away must not be waited for as if nothing
+/// had happened.
 #[test]
 fn a_job_hears_of_a_cluster_that_was_taken_away() {
     let stage = running(a_ray_job());
