@@ -64,7 +64,7 @@ pub(crate) fn create(
         return Err(Failure::already_exists(
             ty,
             &name,
-            Document::of(stored).is_deleting(),
+            Document::is_going(stored),
         ));
     }
     warnings.extend(builtin::name_warning(ty, &object));
@@ -126,7 +126,7 @@ fn surroundings(
         let Some(stored) = server.store().get(&key) else {
             return Err(Failure::namespace_not_found(namespace));
         };
-        if Document::of(stored).is_deleting() {
+        if Document::is_going(stored) {
             let why = format!(
                 "unable to create new content in namespace {namespace} because it is being terminated"
             );
@@ -142,7 +142,7 @@ fn surroundings(
     if let Some(key) = &ty.definition
         && let Some(stored) = server.store().get(key)
     {
-        if Document::of(stored).is_deleting() {
+        if Document::is_going(stored) {
             let why = "create not allowed while custom resource definition is terminating";
             return Err(Failure::forbidden(ty, name, why, None));
         }

@@ -205,6 +205,13 @@ impl Document {
         self.metadata.deletion_timestamp.is_some()
     }
 
+    /// The same of what the store holds. Only its metadata is read: a definition is long.
+    pub(crate) fn is_going(stored: &Stored) -> bool {
+        let metadata: Metadata = serde_json::from_slice(stored.metadata_json())
+            .expect("stored metadata was written from these types");
+        metadata.deletion_timestamp.is_some()
+    }
+
     /// The value at a path of members; None if any is missing.
     pub(crate) fn at(&self, path: &[&str]) -> Option<&Value> {
         let (first, others) = path.split_first()?;
