@@ -77,22 +77,38 @@ impl Exploration {
     }
 }
 
-/// Lives a story once as told, and once more for every fault at every effect.
+/// Which faults at which effects are tried.
+type Choice<'a> = &'a dyn Fn(usize, Variant) -> bool;
+
+/// Lives a story once as told, and once more for every fault at every effect. With a mutation, it stops
+/// when that is found.
 pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
+    explore_some(scenario, mutation, &|_, _| true)
+}
+
+/// The same with one fault only.
+pub(crate) fn explore_with(scenario: &Scenario, mutation: Mutation, fault: Variant) -> Exploration {
+    explore_some(scenario, Some(mutation), &|_, variant| variant == fault)
+}
+
+fn explore_some(
+    scenario: &Scenario,
+    mutation: Option<Mutation>,
+    is_chosen: Choice<'_>,
+) -> Exploration {
     let mut total = Exploration {
         scenarios: 1,
         ..Exploration::default()
     };
-    let reference = live(scenario, mutation, None, false);
+    let mut reference = live(scenario, mutation, None, false);
     if live(scenario, mutation, None, false).trace.hash() != reference.trace.hash() {
-        let mut world = reference.clone();
-        world
-            .violations
-            .push(Violation::new("D1", "two runs without faults differ"));
-        total.judge(scenario, &world, None);
-        return total;
+        let text = "two runs without faults differ";
+        reference.violations.push(Violation::new("D1", text));
     }
     total.judge(scenario, &reference, None);
+    if mutation.is_some() && !total.found.is_empty() {
+        return total;
+    }
     let end = reference.end_state();
     let mut points = 0;
     let mut world = World::new(scenario, mutation);
@@ -100,6 +116,10 @@ pub fn explore(scenario: &Scenario, mutation: Option<Mutation>) -> Exploration {
         points += 1;
         let at = before.effects + 1;
         for variant in before.faults(effect) {
+            let is_enough = mutation.is_some() && !total.found.is_empty();
+            if is_enough || !is_chosen(at, variant) {
+                continue;
+            }
             let live_on = || {
                 let mut future = before.clone();
                 future.fault = Some((at, variant));

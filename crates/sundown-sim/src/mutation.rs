@@ -13,9 +13,10 @@ use sundown_kinds::Settings;
 use sundown_model::node::Call;
 use sundown_model::{Controller, What};
 
-use crate::explore::{Exploration, explore};
+use crate::explore::{Exploration, explore, explore_with};
+use crate::fault::Variant;
 use crate::node::Flaws;
-use crate::scenario::{Scenario, Stage};
+use crate::scenario::Stage;
 use crate::scenarios;
 use crate::swarm::{Swarm, swarm};
 
@@ -30,8 +31,10 @@ pub enum Mutation {
     DeleteRacesFinalizer,
     /// A write whose answer was lost is taken for one that was not made.
     LostReplyIsFailure,
-    /// A job is submitted to whichever session is there: a head that came back runs it again.
+    /// A submitter submits to whichever session is there: a head that came back runs the job again.
     FenceIgnored,
+    /// The same over HTTP: whatever session was stored, the job goes to the one that is there.
+    IntentIgnored,
     /// kuberay: a job that was told to stop counts as stopped.
     StopBelieved,
     /// What runs already is started once more.
@@ -42,6 +45,10 @@ pub enum Mutation {
     KeepsRemoved,
     /// Who connects to the node anew is told that all ended well.
     ForgetsCodes,
+    /// A success of a Job becomes a number and stays on record, to become one again.
+    CountsTwice,
+    /// A pod of a Job is made again, under another name, when the answer to its creation was lost.
+    CreatesAgain,
     /// kubernetes#65200, #92743: owners are found by uid alone.
     #[cfg(feature = "mutants")]
     UidOnlyOwner,
@@ -62,11 +69,14 @@ impl Mutation {
         Self::DeleteRacesFinalizer,
         Self::LostReplyIsFailure,
         Self::FenceIgnored,
+        Self::IntentIgnored,
         Self::StopBelieved,
         Self::StartsTwice,
         Self::KillsAtOnce,
         Self::KeepsRemoved,
         Self::ForgetsCodes,
+        Self::CountsTwice,
+        Self::CreatesAgain,
         #[cfg(feature = "mutants")]
         Self::UidOnlyOwner,
     ];
@@ -88,6 +98,10 @@ impl Mutation {
                 "a write of unknown fate is repeated without a look",
             ),
             Self::FenceIgnored => ("fence-ignored", "a head that came back runs the job again"),
+            Self::IntentIgnored => (
+                "intent-ignored",
+                "a head that came back is given the job again, over HTTP",
+            ),
             Self::StopBelieved => (
                 "stop-believed",
                 "a RayJob is let go, and its cluster with it, while its job still runs",
@@ -96,6 +110,11 @@ impl Mutation {
             Self::KillsAtOnce => ("kills-at-once", "a pod gets no grace"),
             Self::KeepsRemoved => ("keeps-removed", "a pod is gone and its processes are not"),
             Self::ForgetsCodes => ("forgets-codes", "a failure is recorded as a success"),
+            Self::CountsTwice => ("counts-twice", "one success of a Job counts as two"),
+            Self::CreatesAgain => (
+                "creates-again",
+                "a Job has more pods than it wants, because an answer was lost",
+            ),
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => (
                 "kubernetes#92743",
@@ -113,23 +132,32 @@ impl Mutation {
             | Self::DeleteRacesFinalizer
             | Self::LostReplyIsFailure
             | Self::FenceIgnored
+            | Self::IntentIgnored
             | Self::StopBelieved
             | Self::StartsTwice
             | Self::KillsAtOnce
             | Self::KeepsRemoved
-            | Self::ForgetsCodes => true,
+            | Self::ForgetsCodes
+            | Self::CountsTwice
+            | Self::CreatesAgain => true,
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => false,
         }
     }
 
-    /// The stage on which it shows; None: on any.
-    fn stage(self) -> Option<Stage> {
+    /// The story in which it shows, and the fault that it takes; None: it is looked for everywhere.
+    fn place(self) -> Option<(&'static str, Variant)> {
         match self {
-            Self::FenceIgnored | Self::StopBelieved => Some(Stage::Ray),
-            Self::StartsTwice | Self::KillsAtOnce | Self::KeepsRemoved | Self::ForgetsCodes => {
-                Some(Stage::Node)
+            Self::FenceIgnored => Some(("ray-submitter", Variant::AllDie)),
+            Self::IntentIgnored => Some(("ray-http", Variant::AllDie)),
+            Self::StopBelieved => Some(("ray-deleted", Variant::CrashBefore)),
+            Self::StartsTwice => Some(("pod-succeeds", Variant::CrashAfter)),
+            Self::KillsAtOnce | Self::KeepsRemoved => {
+                Some(("pod-deleted-deaf", Variant::CrashBefore))
             }
+            Self::ForgetsCodes => Some(("pod-restarts", Variant::CrashBefore)),
+            Self::CountsTwice => Some(("job-of-three", Variant::CrashBefore)),
+            Self::CreatesAgain => Some(("job-of-three", Variant::LostApplied)),
             Self::CollectWithoutRv
             | Self::TtlWithoutRv
             | Self::DeleteRacesFinalizer
@@ -149,27 +177,40 @@ impl Mutation {
 
     /// Changes a request on its way out.
     pub(crate) fn on_call(self, by: &str, call: &mut wire::Call) {
-        let culprit = match self {
-            Self::CollectWithoutRv => "owner_gc",
-            Self::TtlWithoutRv => "ttl",
-            Self::DeleteRacesFinalizer
-            | Self::LostReplyIsFailure
-            | Self::FenceIgnored
-            | Self::StopBelieved
-            | Self::StartsTwice
-            | Self::KillsAtOnce
-            | Self::KeepsRemoved
-            | Self::ForgetsCodes => return,
-            #[cfg(feature = "mutants")]
-            Self::UidOnlyOwner => return,
+        let is = |mutation: Self, method| self == mutation && call.method == method;
+        let has_no_revision = match by {
+            "owner_gc" => is(Self::CollectWithoutRv, wire::Method::Delete),
+            "ttl" => is(Self::TtlWithoutRv, wire::Method::Delete),
+            _ => false,
         };
-        if by == culprit
-            && call.method == wire::Method::Delete
-            && let Ok(mut options) = serde_json::from_slice::<Value>(&call.body)
-        {
-            options["preconditions"]["resourceVersion"] = Value::Null;
-            call.body = options.to_string().into_bytes();
+        let counts_twice = by == "batch_job" && is(Self::CountsTwice, wire::Method::Patch);
+        let Ok(mut body) = serde_json::from_slice::<Value>(&call.body) else {
+            return;
+        };
+        if has_no_revision {
+            body["preconditions"]["resourceVersion"] = Value::Null;
+        } else if counts_twice && body["status"]["succeeded"].is_u64() {
+            let status = body["status"].as_object_mut();
+            status.map(|status| status.remove("uncountedTerminatedPods"));
+        } else {
+            return;
         }
+        call.body = body.to_string().into_bytes();
+    }
+
+    /// What is sent once more, by itself, when the answer to a request was lost.
+    pub(crate) fn once_more(self, by: &str, call: &wire::Call) -> Option<wire::Call> {
+        let is_meant = self == Self::CreatesAgain && by == "batch_job";
+        if !is_meant || call.method != wire::Method::Post {
+            return None;
+        }
+        let mut body: Value = serde_json::from_slice(&call.body).ok()?;
+        let name = body["metadata"]["name"].as_str()?;
+        body["metadata"]["name"] = format!("{name}-again").into();
+        Some(wire::Call {
+            body: body.to_string().into_bytes(),
+            ..call.clone()
+        })
     }
 
     /// Changes a deed on its way out.
@@ -193,6 +234,7 @@ pub(crate) fn flaws(mutation: Option<Mutation>) -> Flaws {
     let is = |it: Mutation| mutation == Some(it);
     Flaws {
         ignores_fence: is(Mutation::FenceIgnored),
+        ignores_intent: is(Mutation::IntentIgnored),
         believes_stop: is(Mutation::StopBelieved),
         starts_twice: is(Mutation::StartsTwice),
         keeps_removed: is(Mutation::KeepsRemoved),
@@ -248,15 +290,27 @@ fn settings() -> Settings {
     }
 }
 
-/// Looks for a mutation in every scenario first and in seeds then; gives what was found, if so.
+/// Looks for a mutation where it is known to show, then in every scenario, then in seeds; gives what was
+/// found, if so.
 pub fn hunt(mutation: Mutation, seeds_max: u64) -> (Exploration, Option<Swarm>) {
     let mut total = Exploration::default();
-    let is_meant = |it: &Scenario| mutation.stage().is_none_or(|stage| it.stage == stage);
-    for scenario in scenarios::all().into_iter().filter(is_meant) {
-        total.add(explore(&scenario, Some(mutation)));
+    let mut all = scenarios::all();
+    if let Some((name, fault)) = mutation.place() {
+        for scenario in all.iter().filter(|it| it.name == name) {
+            total.add(explore_with(scenario, mutation, fault));
+        }
+        // Stories with Ray are long, and nothing else shows there that does not show elsewhere.
+        let stage = all.iter().find(|it| it.name == name).map(|it| it.stage);
+        all.retain(|it| Some(it.stage) == stage);
+    }
+    for scenario in all {
         if !total.found.is_empty() {
             return (total, None);
         }
+        total.add(explore(&scenario, Some(mutation)));
+    }
+    if !total.found.is_empty() {
+        return (total, None);
     }
     (total, Some(swarm(0..seeds_max, Some(mutation))))
 }

@@ -47,8 +47,10 @@ pub(crate) struct Node {
     reason = "independent flaws, one per known bug"
 )]
 pub(crate) struct Flaws {
-    /// Whoever asks for a session gets whichever there is.
+    /// A submitter submits to whichever session there is.
     pub(crate) ignores_fence: bool,
+    /// A job that is sent to one session is taken by whichever there is.
+    pub(crate) ignores_intent: bool,
     /// A job that was told to stop is told of as stopped.
     pub(crate) believes_stop: bool,
     /// Whoever connects anew is not told what runs, and what runs already is started once more.

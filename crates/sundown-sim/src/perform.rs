@@ -249,6 +249,7 @@ impl World {
         if let Some(mutation) = self.mutation {
             mutation.on_call(&by, &mut call);
         }
+        let again = self.mutation.and_then(|it| it.once_more(&by, &call));
         let actor = Actor::Controller(by);
         let meddle = match fault {
             Some(Variant::Meddled(meddle)) => Some((meddle, target(effect)?.clone())),
@@ -262,6 +263,9 @@ impl World {
             Some(Variant::LostUnapplied) => wire::Reply::Lost("timeout".to_owned()),
             Some(Variant::LostApplied) => {
                 go(self);
+                if let Some(again) = again {
+                    self.call(&request_of(&again), &actor, None);
+                }
                 wire::Reply::Lost("timeout".to_owned())
             }
             Some(Variant::Expired) => wire::Reply::Answered {

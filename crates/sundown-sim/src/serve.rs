@@ -72,11 +72,15 @@ impl World {
 
     /// Judges and keeps all that a commit wrote.
     fn record(&mut self, before: &sundown_api::Server, request: &Request, by: &Actor) {
-        self.ledger.catalog = Arc::new(told(&self.server, self.stage));
+        // Only stories about a plain server define kinds on the way.
+        if self.stage == Stage::Plain {
+            self.ledger.catalog = Arc::new(told(&self.server, self.stage));
+        }
         let since = before.revision();
         let mut written = Vec::new();
-        for resource in resources(&self.server, self.stage) {
-            match self.server.store().events_after(&resource, since) {
+        for ty in self.ledger.catalog.iter() {
+            let resource = &ty.resource;
+            match self.server.store().events_after(resource, since) {
                 Ok(events) => written.extend(events.cloned()),
                 Err(_) => self
                     .violations
@@ -227,14 +231,6 @@ pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
         }
     };
     Catalog::new(catalog.iter().filter(is_told).map(|ty| (**ty).clone()))
-}
-
-/// All resources that ever had an event, by what is stored and served.
-fn resources(server: &sundown_api::Server, stage: Stage) -> Vec<sundown_model::Resource> {
-    told(server, stage)
-        .iter()
-        .map(|ty| ty.resource.clone())
-        .collect()
 }
 
 /// Uid and revision that a request insists on.

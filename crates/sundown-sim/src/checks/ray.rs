@@ -87,16 +87,9 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
     found
 }
 
-/// Whether it may be there at the end or not: the service of a `RayJob` is made along with other
-/// writes, and nobody waits for it.
+/// Whether it may be there at the end or not: the slice of a service comes and goes with its pods.
 pub(super) fn is_chance(version: &Version) -> bool {
-    let owners = version.owners();
-    let mut kinds = owners.iter().map(|it| &*it.kind);
-    match text(version, "/kind") {
-        "Service" => kinds.any(|kind| kind == "RayJob"),
-        "EndpointSlice" => true,
-        _ => false,
-    }
+    text(version, "/kind") == "EndpointSlice"
 }
 
 /// A name and a description of what Ray's controllers make, the same in all lives; None for the rest.

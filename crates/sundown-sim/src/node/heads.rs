@@ -116,7 +116,7 @@ impl Node {
         match call {
             Call::Submit { session, job, .. } => {
                 let is_same = self.ray.session(&head) == Some(session);
-                if !is_same && !self.flaws.ignores_fence {
+                if !is_same && !self.flaws.ignores_intent {
                     return refused("OtherSession", "the cluster is in another session");
                 }
                 let id = &job.submission_id;

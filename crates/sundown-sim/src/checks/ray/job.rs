@@ -58,7 +58,7 @@ pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<V
         .as_ref()
         .is_some_and(|new| new.has_finalizer(FINALIZER_RAY_JOB));
     if had && !has {
-        released(prev, event.at, ray, &mut broken);
+        released(prev, event.at, ray, before, &mut broken);
     }
     let Some(new) = &event.new else { return };
     counts(prev, new, &mut broken);
@@ -83,11 +83,20 @@ fn released(
     prev: &Version,
     now: Timestamp,
     ray: &Ray,
+    before: &Ledger,
     broken: &mut dyn FnMut(&'static str, String),
 ) {
     let deleted_at: Option<Timestamp> = prev.deleted_at().and_then(|at| at.parse().ok());
     let may_give_up = deleted_at.is_some_and(|at| now >= at + STOP_TIME_MAX);
-    if let Some(left) = goes(&ray.executions, &prev.uid).filter(|_| !may_give_up) {
+    // Who takes the cluster away, or deletes it without its pods, has what runs there: nobody can be asked
+    // any more, and the collector ends what is garbage.
+    let has_cluster = |left: &&Execution| {
+        let mut clusters = rays(before, "rayclusters").filter(|it| is_controlled(it, &prev.uid));
+        let head = before.live.values().find(|it| it.uid == left.head);
+        head.is_none_or(|head| clusters.any(|it| is_controlled(head, &it.uid)))
+    };
+    let left = goes(&ray.executions, &prev.uid).filter(has_cluster);
+    if let Some(left) = left.filter(|_| !may_give_up) {
         broken("J11", format!("let go while {} runs", left.submission_id));
     }
 }
@@ -164,13 +173,15 @@ fn emptied(
     before: &Ledger,
     broken: &mut dyn FnMut(&'static str, String),
 ) {
-    // A head that somebody took away is theirs, with all that runs on it.
+    // A head that somebody took away is theirs, alone or with its cluster, and so is all that runs there.
     let is_ours = |left: &&Execution| {
-        let mut live = before.live.values();
-        live.find(|it| it.uid == left.head).is_none_or(|pod| {
-            let owners = pod.owners();
-            owners.iter().any(|owner| &*owner.kind == "RayCluster")
-        })
+        let Some(head) = before.live.values().find(|it| it.uid == left.head) else {
+            return true;
+        };
+        let owners = head.owners();
+        let mut clusters = rays(before, "rayclusters").filter(|it| is_controlled(head, &it.uid));
+        owners.iter().any(|owner| &*owner.kind == "RayCluster")
+            && clusters.all(|it| is_controlled(it, &new.uid))
     };
     if let Some(left) = goes(&ray.executions, &new.uid).filter(is_ours) {
         broken("J10", format!("rests while {} runs", left.submission_id));
