@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -40,8 +42,7 @@ pub(super) fn run(arguments: &Sim, output: Output) -> Result<ExitCode, Complaint
 fn prove(chosen: &[Scenario], arguments: &Sim, output: Output) -> Result<ExitCode, Complaint> {
     let started_at = Instant::now();
     let mut total = Exploration::default();
-    for scenario in chosen {
-        let explored = explore(scenario, None);
+    for (scenario, explored) in chosen.iter().zip(explore_all(chosen)) {
         if output == Output::Text {
             output::print(&format!(
                 "{:<26} {:>4} effect points  {:>5} executions  {} violations\n",
@@ -68,6 +69,30 @@ fn prove(chosen: &[Scenario], arguments: &Sim, output: Output) -> Result<ExitCod
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Explores stories on all cores; what comes of each is the same on one.
+fn explore_all(chosen: &[Scenario]) -> Vec<Exploration> {
+    let next = AtomicUsize::new(0);
+    let explored: Vec<OnceLock<Exploration>> = chosen.iter().map(|_| OnceLock::new()).collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(|| {
+                // The longest stories are the last: whoever is free begins with those.
+                while let Some(index) = last(chosen.len(), next.fetch_add(1, Ordering::Relaxed)) {
+                    explored[index].get_or_init(|| explore(&chosen[index], None));
+                }
+            });
+        }
+    });
+    let done = |it: OnceLock<Exploration>| it.into_inner().expect("every story was explored");
+    explored.into_iter().map(done).collect()
+}
+
+/// The index of something from the end; None when there is no more.
+fn last(count: usize, from_end: usize) -> Option<usize> {
+    count.checked_sub(from_end + 1)
 }
 
 fn report(
