@@ -182,7 +182,7 @@ impl Machine {
         match tried {
             Ok(trouble) => Ok(trouble),
             Err(ProbeError::Node(error)) => Err(words(&error)),
-            Err(error) => Ok(Some(error.to_string())),
+            Err(error) => Ok(Some(probe_words(&probe.how, address, &error))),
         }
     }
 
@@ -370,6 +370,26 @@ fn reason(refusal: &Refusal) -> &'static str {
     }
 }
 
+/// What a probe found wrong, as the kubelet tells it: with what was asked.
+fn probe_words(how: &node::ProbeKind, address: Option<Ipv4Addr>, error: &ProbeError) -> String {
+    let host = address.map_or(String::new(), |it| it.to_string());
+    match (how, error) {
+        (
+            node::ProbeKind::Http {
+                port, path, tls, ..
+            },
+            error,
+        ) => {
+            let scheme = if *tls { "https" } else { "http" };
+            format!("Get \"{scheme}://{host}:{port}{path}\": {error}")
+        }
+        (node::ProbeKind::Tcp { port }, ProbeError::Timeout) => {
+            format!("dial tcp {host}:{port}: i/o timeout")
+        }
+        (node::ProbeKind::Tcp { .. } | node::ProbeKind::Exec { .. }, error) => error.to_string(),
+    }
+}
+
 /// An error with its causes.
 fn words(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |it| it.source());
@@ -421,5 +441,34 @@ impl WayIn {
         let (host, port) = address.rsplit_once(':')?;
         let at = host.parse().ok().or_else(|| self.names.first(host))?;
         Some(SocketAddrV4::new(at, port.parse().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_that_nobody_answers_says_what_was_asked() {
+        let address = Some(Ipv4Addr::new(10, 0, 0, 7));
+        let http = node::ProbeKind::Http {
+            port: 8000,
+            path: "/ready".to_owned(),
+            tls: false,
+            headers: Vec::new(),
+        };
+        let refused = ProbeError::Connection {
+            address: SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 7), 8000),
+            message: "connect: connection refused".to_owned(),
+        };
+        assert_eq!(
+            probe_words(&http, address, &refused),
+            "Get \"http://10.0.0.7:8000/ready\": dial tcp 10.0.0.7:8000: connect: connection refused"
+        );
+        let tcp = node::ProbeKind::Tcp { port: 8000 };
+        assert_eq!(
+            probe_words(&tcp, address, &ProbeError::Timeout),
+            "dial tcp 10.0.0.7:8000: i/o timeout"
+        );
     }
 }
