@@ -139,7 +139,7 @@ pub struct RunAs {
 
 impl RunAs {
     /// Whether it is not what the node itself is.
-    pub(crate) fn is_other(&self) -> bool {
+    pub(crate) fn is_other(self) -> bool {
         self.user != 0 || self.group != 0
     }
 }

@@ -103,7 +103,7 @@ pub(crate) fn prepare(spec: &ContainerSpec, argv: &[String]) -> Result<Command, 
     command.env_clear();
     command.envs(spec.env.iter().map(|(name, value)| (name, value)));
     command.current_dir(directory);
-    if let Some(RunAs { user, group }) = spec.run_as.filter(RunAs::is_other) {
+    if let Some(RunAs { user, group }) = spec.run_as.filter(|run_as| run_as.is_other()) {
         command.uid(user).gid(group);
     }
     Ok(command)

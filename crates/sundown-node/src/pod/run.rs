@@ -76,7 +76,7 @@ fn prepare(pod: &Pod, spec: &ContainerSpec) -> io::Result<()> {
     forget_older(pod, spec);
     let scratch = pod.paths.scratch(&spec.name, spec.attempt);
     // The environment may lie in root's home, and whoever runs has to get to it.
-    let is_other = spec.run_as.is_some_and(|run_as| run_as.is_other());
+    let is_other = spec.run_as.is_some_and(RunAs::is_other);
     for (name, mode) in SCRATCH {
         let mode = if is_other { mode | 0o111 } else { *mode };
         make_directory(&scratch.join(name), mode)?;

@@ -259,7 +259,9 @@ pub(crate) fn the_choice_of_isolation_is_told() -> Result<()> {
 pub(crate) fn another_user_runs_where_there_is_one() -> Result<()> {
     block_on(async {
         let world = World::new().await?;
-        let mut container = sh("id -u; id -g; echo out > /dev/stdout; touch /tmp/mine");
+        let mut container = sh(
+            "id -u; id -g; echo out > /dev/stdout; touch /tmp/mine; test -x /root && echo through",
+        );
         container.run_as = Some(RunAs {
             user: 1000,
             group: 1001,
@@ -270,7 +272,7 @@ pub(crate) fn another_user_runs_where_there_is_one() -> Result<()> {
             ensure!(exit.reason == ExitReason::StartError, "{exit:?}");
         } else {
             ensure!(exit.code == 0, "{exit:?}");
-            ensure!(world.log("other")? == "1000\n1001\nout");
+            ensure!(world.log("other")? == "1000\n1001\nout\nthrough");
         }
         world.close().await
     })

@@ -207,16 +207,15 @@ fn the_user_is_the_containers_own_else_that_of_the_pod() {
         json!({ "runAsUser": 1, "runAsGroup": 2, "runAsNonRoot": true }),
     );
     let calls = runs(pod);
-    let launch = calls.iter().find_map(|call| match call {
-        Call::Start(launch) => Some(launch.run_as),
-        _ => None,
-    });
+    let Some(Call::Start(launch)) = calls.last() else {
+        panic!("the start comes last: {calls:?}");
+    };
     let expect = RunAs {
         user: Some(7),
         group: Some(2),
         not_root: true,
     };
-    assert_eq!(launch, Some(expect));
+    assert_eq!(launch.run_as, expect);
 }
 
 #[test]
