@@ -15,6 +15,8 @@ use tokio::time::{Instant, sleep};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Gone, Held, Hello};
 
+/// How often a start may fail for a reason of its own before it is told.
+const START_FAILURES_MAX: u32 = 3;
 /// A start takes milliseconds; reading a large data directory on a busy machine may take longer.
 const START_TIME_MAX: Duration = Duration::from_mins(2);
 /// Between two looks: doubled each time.
@@ -92,6 +94,7 @@ async fn client(hello: &Hello) -> Result<Client, Complaint> {
 
 async fn join_or_start(start: &Start) -> Result<(Held, bool), Complaint> {
     let mut child: Option<Child> = None;
+    let mut failures = 0;
     let begun_at = Instant::now();
     let mut pause = PAUSE_FIRST;
     loop {
@@ -103,17 +106,22 @@ async fn join_or_start(start: &Start) -> Result<(Held, bool), Complaint> {
                 return Err(Complaint::of(&error).at(start.directory.display().to_string()));
             }
         }
-        let has_ended = match &mut child {
-            None => true,
+        let next = match &mut child {
+            None => Next::Start,
             Some(child) => match child.try_wait() {
-                Ok(None) => false,
-                Ok(Some(status)) if status.success() => true,
-                // Another one was faster, and will answer.
-                Ok(Some(_)) if is_in_use(&start.directory) => false,
-                Ok(Some(_)) | Err(_) => return Err(not_started(start, begun_at)),
+                Ok(None) => Next::Wait,
+                Ok(Some(status)) => {
+                    let is_in_use = is_in_use(&start.directory);
+                    failures += u32::from(!status.success() && !is_in_use);
+                    after_end(status.code(), is_in_use, failures)
+                }
+                Err(_) => Next::GiveUp,
             },
         };
-        if has_ended {
+        if next == Next::GiveUp {
+            return Err(not_started(start, begun_at));
+        }
+        if next == Next::Start {
             child = Some(launch(start).map_err(|error| {
                 Complaint::new("no control plane could be started")
                     .at(start.directory.display().to_string())
@@ -125,6 +133,26 @@ async fn join_or_start(start: &Start) -> Result<(Held, bool), Complaint> {
         }
         sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// What follows when the control plane that was started does not run any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Wait,
+    Start,
+    GiveUp,
+}
+
+/// Decides by how it ended; no code: it was killed.
+fn after_end(code: Option<i32>, is_in_use: bool, failures: u32) -> Next {
+    match code {
+        Some(0) | None => Next::Start,
+        // Another one was faster, and will answer.
+        Some(_) if is_in_use => Next::Wait,
+        // The one before may have held the directory until its very end.
+        Some(_) if failures < START_FAILURES_MAX => Next::Start,
+        Some(_) => Next::GiveUp,
     }
 }
 
@@ -176,4 +204,23 @@ fn launch(start: &Start) -> io::Result<Child> {
     }
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     command.spawn()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_was_killed_is_started_again_and_one_that_fails_is_told() {
+        for (code, is_in_use, failures, expect) in [
+            (None, false, 9, Next::Start),
+            (Some(0), false, 0, Next::Start),
+            (Some(1), true, 1, Next::Wait),
+            (Some(1), false, 1, Next::Start),
+            (Some(1), false, 3, Next::GiveUp),
+        ] {
+            let next = after_end(code, is_in_use, failures);
+            assert_eq!(next, expect, "{code:?} {is_in_use} {failures}");
+        }
+    }
 }
