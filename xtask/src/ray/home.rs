@@ -152,6 +152,11 @@ impl Home {
         Ok(())
     }
 
+    /// Notes what runs.
+    pub(crate) fn look(&mut self) {
+        self.trace.look();
+    }
+
     fn wait_for(&mut self, child: &mut Child, what: &str) -> Result<ExitStatus> {
         let started_at = Instant::now();
         loop {

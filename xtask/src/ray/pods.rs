@@ -92,11 +92,11 @@ const CASES: &[Case] = &[
 
 /// Runs all of them on one control plane.
 pub(super) fn all(binary: &Path) -> Result<()> {
-    let home = Home::new(binary)?;
+    let mut home = Home::new(binary)?;
     let log = fs::File::create(home.files().join("up.log")).context("make a log")?;
     let mut plane = home.command(&["up"]);
     let mut plane = plane.stdout(Stdio::null()).stderr(log).spawn()?;
-    let judged = judge(&home);
+    let judged = judge(&mut home);
     // Whatever was found, the control plane ends before its directory goes.
     let downed = home.command(&["down"]).output();
     plane.wait().context("await sundown up")?;
@@ -108,7 +108,7 @@ pub(super) fn all(binary: &Path) -> Result<()> {
     home.finish()
 }
 
-fn judge(home: &Home) -> Result<()> {
+fn judge(home: &mut Home) -> Result<()> {
     until("the control plane is up", || {
         Ok(home.data().join("kubeconfig").exists() && home.status()?["up"] == true)
     })?;
@@ -123,6 +123,7 @@ fn judge(home: &Home) -> Result<()> {
             Ok(found.contains(case.says))
         });
         reached.with_context(|| format!("last seen: {found:?}"))?;
+        home.look();
         println!("{}: {found}", case.name);
     }
     ignores_sigterm(home)?;
