@@ -1,7 +1,7 @@
 //! The node's network: a bridge in a network namespace of its own, and a pair of virtual links per
 //! pod. The host's network is never touched: every request goes to a socket of that namespace.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd as _;
@@ -85,7 +85,20 @@ pub(crate) fn make_bridge(subnet: Subnet) -> io::Result<u32> {
     netlink.create(Message::NewLink(bridge))?;
     let index = index_of(BRIDGE_NAME)?;
     add_address(&netlink, index, subnet.bridge, subnet.prefix)?;
+    refuse_what_is_outside(&netlink)?;
     Ok(index)
+}
+
+/// Tells pods at once that there is no way out, where dropped packets would make every program wait
+/// for its own time limit: Ray asks the addresses where clouds keep their metadata at each start.
+///
+/// A pod keeps its default route, because programs learn their own address from one. Only a namespace
+/// that forwards sends such answers; it has nowhere to forward to but the bridge.
+fn refuse_what_is_outside(netlink: &Netlink) -> io::Result<()> {
+    netlink.create(Message::NewRoute(default_route(RouteType::Unreachable)))?;
+    fs::write("/proc/sys/net/ipv4/ip_forward", "1")?;
+    // By default one pod would get one such answer a second.
+    fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0")
 }
 
 /// The name of the bridge's end of a pod's pair.
@@ -182,15 +195,20 @@ fn add_address(netlink: &Netlink, index: u32, address: Ipv4Addr, prefix: u8) -> 
 }
 
 fn add_default_route(netlink: &Netlink, gateway: Ipv4Addr) -> io::Result<()> {
+    let mut message = default_route(RouteType::Unicast);
+    let gateway = RouteAddress::Inet(gateway);
+    message.attributes.push(RouteAttribute::Gateway(gateway));
+    netlink.create(Message::NewRoute(message))
+}
+
+fn default_route(kind: RouteType) -> RouteMessage {
     let mut message = RouteMessage::default();
     message.header.address_family = AddressFamily::Inet;
     message.header.table = RouteHeader::RT_TABLE_MAIN;
     message.header.protocol = RouteProtocol::Static;
     message.header.scope = RouteScope::Universe;
-    message.header.kind = RouteType::Unicast;
-    let gateway = RouteAddress::Inet(gateway);
-    message.attributes.push(RouteAttribute::Gateway(gateway));
-    netlink.create(Message::NewRoute(message))
+    message.header.kind = kind;
+    message
 }
 
 #[cfg(test)]

@@ -97,6 +97,10 @@ const TESTS: &[Test] = &[
         network::names_are_answered_at_once,
     ),
     (
+        "network::what_is_outside_is_refused_not_dropped",
+        network::what_is_outside_is_refused_not_dropped,
+    ),
+    (
         "network::the_host_dials_probes_and_forwards",
         network::the_host_dials_probes_and_forwards,
     ),

@@ -107,6 +107,28 @@ ask('metadata.google.internal', socket.AF_UNSPEC)";
     })
 }
 
+pub(crate) fn what_is_outside_is_refused_not_dropped() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        // Dropped packets would end in the kernel's own "timed out", minutes later.
+        let script = "import errno, socket
+for to in ['169.254.169.254', '192.0.2.1', '192.0.2.1', '192.0.2.1']:
+    try: socket.create_connection((to, 80))
+    except OSError as e: print(errno.errorcode[e.errno])
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.connect(('192.0.2.1', 80))
+print(s.getsockname()[0])";
+        let state = world
+            .run(a_pod("asks"), a_container(&["python3", "-c", script]))
+            .await?;
+        let (exit, log) = world.finish("asks").await?;
+        let own = state.address;
+        let expected = format!("{}{own}\n", "EHOSTUNREACH\n".repeat(4));
+        ensure!(exit.code == 0 && log == expected, "{exit:?} {log}");
+        world.close().await
+    })
+}
+
 pub(crate) fn the_host_dials_probes_and_forwards() -> Result<()> {
     block_on(async {
         let world = World::new().await?;
