@@ -22,7 +22,7 @@ use sundown_model::{
 };
 
 use crate::kinds::{ENDPOINT_SLICE, POD, SERVICE};
-use view::PodView;
+use view::{PodView, ServiceView};
 
 pub use reason::Reason;
 
@@ -68,6 +68,7 @@ impl Controller for ServiceNames {
         match change {
             Change::Updated { old, new } if new.key().resource.is(&POD) => {
                 if !PodView::is_same(old, new) {
+                    touch(old, cache, touched);
                     touch(new, cache, touched);
                 }
             }
@@ -109,9 +110,14 @@ fn touch(object: &Object, cache: &Cache, touched: &mut BTreeSet<Key>) {
         touched.insert(Key::Service(object.key().clone()));
     } else if resource.is(&POD) {
         let services = SERVICE.resource();
-        let near = cache.of(&services).map(|service| service.key());
-        let near = near.filter(|key| key.namespace == object.key().namespace);
-        touched.extend(near.cloned().map(Key::Service));
+        let near = cache.of(&services);
+        let mut near = near
+            .filter(|service| ServiceView::of(service).selects(object))
+            .peekable();
+        if near.peek().is_none() {
+            return;
+        }
+        touched.extend(near.map(|service| Key::Service(service.key().clone())));
     } else if resource.is(&ENDPOINT_SLICE) {
         let owners = object.owners().iter();
         let service = |name: &str| {

@@ -198,9 +198,12 @@ impl Pods {
     fn touch(object: &Object, touched: &mut BTreeSet<Key>) {
         let key = object.key();
         touched.insert(Key::Pod(key.clone()));
+        if view::is_finished(object) {
+            return;
+        }
         let pod = PodView::of(object);
         for container in pod.containers() {
-            if !pod.is_finished() && pod.deletion.is_none() {
+            if view::may_start(object) {
                 touched.insert(Key::Image(container.image.clone()));
             }
             for purpose in probe::Purpose::ALL {
@@ -268,10 +271,9 @@ impl Pods {
         cache: &'a Cache,
     ) -> impl Iterator<Item = &'a ObjectKey> {
         self.bound.values().filter(move |key| {
-            cache.get(key).is_some_and(|object| {
-                let pod = PodView::of(object);
-                let lives = !pod.is_finished() && pod.deletion.is_none();
-                lives && pod.containers().any(|it| it.image == *image)
+            let pod = cache.get(key);
+            pod.is_some_and(|pod| {
+                view::may_start(pod) && view::images(pod).any(|it| it == &**image)
             })
         })
     }

@@ -21,8 +21,6 @@ use sundown_model::{
 };
 
 use crate::kinds::{NODE, POD};
-use view::PodView;
-
 pub use reason::Reason;
 
 /// What is decided on.
@@ -62,6 +60,11 @@ impl Controller for Scheduler {
 
     fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<Key>) {
         match change {
+            Change::Updated { old, new } if new.key().resource.is(&POD) => {
+                if view::is_worth_a_round(old, new) {
+                    touched.insert(Key::Round);
+                }
+            }
             Change::Added(object)
             | Change::Updated { new: object, .. }
             | Change::Deleted(object)
@@ -97,7 +100,7 @@ fn explain(key: &ObjectKey, cache: &Cache, now: Timestamp) -> Reason {
     let Some(pod) = cache.get(key) else {
         return Reason::Gone;
     };
-    if !PodView::of(pod).is_pending() {
+    if !view::is_pending(pod) {
         return Reason::NotPending;
     }
     let Some(round) = decide::round(cache, now) else {

@@ -17,8 +17,10 @@ use tokio::net::TcpStream;
 
 use connection::{Connection, Trouble};
 
-/// How long one request may take. Ray itself waits up to ten seconds for an agent to submit to.
-const REQUEST_TIME_MAX: Duration = Duration::from_secs(15);
+/// How long a question may take; it is asked again soon.
+const ASK_TIME_MAX: Duration = Duration::from_secs(5);
+/// How long a call may take. Ray itself waits up to ten seconds for an agent to submit to.
+const CALL_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// The way to a dashboard.
 pub trait Dial: fmt::Debug + Send + Sync {
@@ -53,7 +55,7 @@ impl Dashboards {
     /// Errors: no answer that could be relied on.
     pub async fn ask(&self, query: &ray::Query) -> Result<ray::Answer, ray::Failure> {
         let (ray::Query::Session { at } | ray::Query::Job { at, .. }) = query;
-        let mut connection = self.connect(at).await?;
+        let mut connection = self.connect(at, ASK_TIME_MAX).await?;
         match query {
             ray::Query::Session { .. } => session(&mut connection).await,
             ray::Query::Job { submission_id, .. } => {
@@ -78,7 +80,7 @@ impl Dashboards {
         wanted: &str,
         job: &ray::Submission,
     ) -> DeedOutcome {
-        let mut connection = match self.connect(at).await {
+        let mut connection = match self.connect(at, CALL_TIME_MAX).await {
             Ok(connection) => connection,
             Err(failure) => return refused("Unreachable", failure.message),
         };
@@ -98,7 +100,7 @@ impl Dashboards {
     }
 
     async fn stop(&self, at: &ray::Dashboard, submission_id: &str) -> DeedOutcome {
-        let mut connection = match self.connect(at).await {
+        let mut connection = match self.connect(at, CALL_TIME_MAX).await {
             Ok(connection) => connection,
             Err(failure) => return refused("Unreachable", failure.message),
         };
@@ -109,9 +111,13 @@ impl Dashboards {
         }
     }
 
-    async fn connect(&self, at: &ray::Dashboard) -> Result<Connection, ray::Failure> {
+    async fn connect(
+        &self,
+        at: &ray::Dashboard,
+        time_max: Duration,
+    ) -> Result<Connection, ray::Failure> {
         let address = at.0.strip_prefix("http://").unwrap_or(&at.0);
-        Ok(Connection::open(self.dial.as_ref(), address, REQUEST_TIME_MAX).await?)
+        Ok(Connection::open(self.dial.as_ref(), address, time_max).await?)
     }
 }
 

@@ -2,30 +2,25 @@
 //! two runs with the same inputs are the same run.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Action, Cache, Change, Controller, Facts, Interest, Need, Note, ObjectKey, Question, Step,
-    What, Write,
+    Cache, Change, Controller, Facts, Interest, ObjectKey, Question, Step, What, Write,
 };
 
 use crate::barrier::Barriers;
 use crate::effect::{Brake, Effect, EffectId, Input};
-use crate::exit::{self, Pass};
 use crate::explain::Explanation;
 use crate::queue::Resolved;
-use crate::slot::{Proposal, Runs, Sight, Slot};
+use crate::slot::{Runs, Sight, Slot};
 use crate::streams::{Sink, Streams};
-
-/// How many notes are remembered as told; beyond it all are forgotten, and told once more at most.
-const TOLD_MAX: usize = 10_000;
 
 /// The engine's limits.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Config {
-    /// How many reads and writes of controllers may be under way at once.
+    /// How many reads and writes of controllers may be under way at once. Questions and deeds beyond
+    /// the API do not count: each holds up its own key, and a dead dashboard or a slow probe nobody else.
     pub in_flight_max: usize,
 }
 
@@ -81,6 +76,15 @@ pub(crate) enum Flight {
         what: What,
         asked: Step,
     },
+}
+
+impl Flight {
+    fn is_to_the_api(&self) -> bool {
+        match self {
+            Self::Get { .. } | Self::Write(_) => true,
+            Self::Ask { .. } | Self::Do { .. } => false,
+        }
+    }
 }
 
 impl Engine {
@@ -338,7 +342,8 @@ impl Engine {
 
     /// Lets one controller decide one key; false when there is nothing to decide.
     fn decide_one(&mut self, now: Timestamp) -> bool {
-        let busy = self.state.flights.len() >= self.config.in_flight_max;
+        let flights = self.state.flights.values();
+        let busy = flights.filter(|it| it.is_to_the_api()).count() >= self.config.in_flight_max;
         if !self.state.leading || busy || !self.state.streams.is_settled() {
             return false;
         }
@@ -356,138 +361,6 @@ impl Engine {
             }
         }
         false
-    }
-
-    /// Sends what a decision asks for; needs first, actions only when nothing has to be known.
-    fn propose(&mut self, index: usize, proposal: Proposal, now: Timestamp) {
-        let mut parked = false;
-        if proposal.needs.is_empty() {
-            for action in proposal.actions {
-                parked |= self.act(index, action, now);
-            }
-        } else {
-            for need in proposal.needs {
-                if let Some(id) = self.ask(need) {
-                    self.slots[index].wait(id);
-                }
-            }
-        }
-        self.slots[index].settle(proposal.wake_at, parked);
-    }
-
-    fn ask(&mut self, need: Need) -> Option<EffectId> {
-        match need {
-            Need::Live(key) => self.read(&key),
-            Need::Barrier(mut resources) => {
-                // What is not served has no objects to be missed; nobody would ever end the wait.
-                resources.retain(|resource| self.state.cache.catalog().get(resource).is_some());
-                if resources.is_empty() {
-                    return None;
-                }
-                let id = self.new_id();
-                self.state.barriers.want(id, resources, self.state.step);
-                Some(id)
-            }
-            Need::Ray(query) => Some(self.question(Question::Ray(query))),
-            Need::Node(query) => Some(self.question(Question::Node(query))),
-        }
-    }
-
-    /// Reads a key, or joins a read that is under way. None: it cannot be reached any more.
-    pub(crate) fn read(&mut self, key: &ObjectKey) -> Option<EffectId> {
-        let under_way =
-            self.state.flights.iter().find(
-                |(_, flight)| matches!(flight, Flight::Get { key: other, .. } if other == key),
-            );
-        if let Some((id, _)) = under_way {
-            return Some(*id);
-        }
-        let ty = self.state.cache.catalog().get(&key.resource)?.clone();
-        let id = self.new_id();
-        let form = self.state.streams.form(&key.resource);
-        self.state.flights.insert(
-            id,
-            Flight::Get {
-                key: key.clone(),
-                asked: None,
-            },
-        );
-        self.state.outbox.push_back(Effect::Get {
-            id,
-            ty,
-            form,
-            key: key.clone(),
-        });
-        Some(id)
-    }
-
-    /// Sends one action through the exit; true when it is held back.
-    fn act(&mut self, index: usize, action: Action, now: Timestamp) -> bool {
-        let brake = &self.state.brake;
-        match action {
-            Action::Tell(note) if brake.holds(&note.about) => true,
-            Action::Tell(note) => {
-                self.tell(index, &note, now);
-                false
-            }
-            Action::Do(deed) => match exit::check_deed(&deed, self.slots[index].ports(), brake) {
-                Pass::Free => {
-                    self.carry_out(index, deed);
-                    false
-                }
-                Pass::Braked => true,
-                Pass::NotGranted => {
-                    self.state.not_granted += 1;
-                    true
-                }
-            },
-            Action::Api(write) => match exit::check(&write, self.slots[index].grants(), brake) {
-                Pass::Free => self.send(index, write).is_none(),
-                Pass::Braked => true,
-                Pass::NotGranted => {
-                    self.state.not_granted += 1;
-                    true
-                }
-            },
-        }
-    }
-
-    fn send(&mut self, index: usize, write: Write) -> Option<EffectId> {
-        let (key, _) = exit::target(&write);
-        let ty = self.state.cache.catalog().get(&key.resource)?.clone();
-        let form = self.state.streams.form(&key.resource);
-        let id = self.new_id();
-        let by = self.slots[index].name().to_owned();
-        self.state.flights.insert(id, Flight::Write(write.clone()));
-        self.state.outbox.push_back(Effect::Write {
-            id,
-            ty,
-            form,
-            by,
-            write,
-        });
-        self.slots[index].wait(id);
-        Some(id)
-    }
-
-    fn tell(&mut self, index: usize, note: &Note, now: Timestamp) {
-        let Some(ty) = self
-            .state
-            .cache
-            .catalog()
-            .get(&note.about.resource)
-            .cloned()
-        else {
-            return;
-        };
-        if self.state.told.len() >= TOLD_MAX {
-            self.state.told.clear();
-        }
-        if self.state.told.insert(exit::mark(note)) {
-            let by = self.slots[index].told_by();
-            let draft = exit::event_of(note, by, &ty.api_version(), &ty.kind, now);
-            self.send(index, Write::Create(Arc::new(draft)));
-        }
     }
 
     pub(crate) fn new_id(&mut self) -> EffectId {

@@ -14,6 +14,7 @@ mod exit;
 mod explain;
 pub mod flight;
 mod ports;
+mod propose;
 mod queue;
 mod replies;
 mod slot;

@@ -64,8 +64,6 @@ impl Engine {
         if let Write::Create(draft) = &write
             && exit::is_event(draft)
         {
-            // A note is told at best once more; nobody waits for it.
-            self.resolve(id, Resolved::Well, now);
             return Vec::new();
         }
         match outcome {

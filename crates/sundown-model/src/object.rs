@@ -163,7 +163,7 @@ impl Object {
 
     /// A field that the watch was asked to keep, by JSON pointer; None when absent or not kept.
     pub fn field(&self, pointer: &str) -> Option<&Value> {
-        self.fields.pointer(pointer)
+        at(&self.fields, pointer)
     }
 
     /// The same object with its kept fields passed through `redact`.
@@ -172,4 +172,19 @@ impl Object {
         redact(&mut self.fields);
         self
     }
+}
+/// As `Value::pointer`, but nothing is allocated on the way: fields are read at every decision.
+fn at<'a>(json: &'a Value, pointer: &str) -> Option<&'a Value> {
+    if pointer.contains('~') {
+        return json.pointer(pointer);
+    }
+    if pointer.is_empty() {
+        return Some(json);
+    }
+    let mut tokens = pointer.strip_prefix('/')?.split('/');
+    tokens.try_fold(json, |json, token| match json {
+        Value::Object(map) => map.get(token),
+        Value::Array(list) => list.get(token.parse::<usize>().ok()?),
+        _ => None,
+    })
 }

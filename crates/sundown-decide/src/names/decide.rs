@@ -25,7 +25,7 @@ pub(super) fn service(object: &Object, cache: &Cache) -> Decision<Reason> {
     }
     let resource = POD.resource();
     let pods = cache.of(&resource).filter_map(|pod| PodView::of(pod));
-    let pods: Vec<_> = pods.filter(|pod| service.selects(pod)).collect();
+    let pods: Vec<_> = pods.filter(|pod| service.selects(pod.object)).collect();
     let endpoints = pods.len();
     let content = slice::content(&service, &pods);
     let write = match cache.get(&slice::key(&service)) {

@@ -25,7 +25,7 @@ pub(super) fn of(cache: &Cache) -> node::Names {
         }
         let key = object.key();
         let name = format!("{}.{}.svc.{DOMAIN}", key.name, key.namespace_str());
-        let meant = pods.iter().filter(|pod| service.selects(pod));
+        let meant = pods.iter().filter(|pod| service.selects(pod.object));
         for pod in meant.filter(|pod| service.shows(pod)) {
             table.entry(name.clone()).or_default().insert(pod.address);
             if !pod.hostname.is_empty() && pod.subdomain == &*key.name {

@@ -1,8 +1,10 @@
 //! Services, their slices and the table of names.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use sundown_model::node::{Call, Names, Report};
-use sundown_model::{Action, Decision, Patch, What, Write};
+use sundown_model::{Action, Change, Controller as _, Decision, Patch, What, Write};
 
 use super::{Key, Reason, ServiceNames};
 use crate::testing::{A, Scene, a};
@@ -170,4 +172,24 @@ fn a_table_is_announced_when_it_is_not_the_last_one() {
     let message = "down".to_owned();
     let scene = scene.reported(Report::Away { message });
     assert_eq!(scene.decide(&Key::Names, 0).reason, Reason::NodeAway);
+}
+
+#[test]
+fn a_pod_that_no_service_means_touches_nothing() {
+    let scene = scene(&[&a_service()]);
+    let touched = |change: Change| {
+        let mut touched = BTreeSet::new();
+        ServiceNames.observe(&change, &scene.cache, &mut touched);
+        touched
+    };
+    let pod = a_pod("one", 1);
+    let other = pod.clone().with("/metadata/labels", json!({ "app": "y" }));
+    assert!(touched(Change::Added(other.build())).is_empty());
+    let all = BTreeSet::from([Key::Service(a_service().key()), Key::Names]);
+    assert_eq!(touched(Change::Added(pod.build())), all);
+    let leaves = Change::Updated {
+        old: pod.build(),
+        new: other.build(),
+    };
+    assert_eq!(touched(leaves), all, "it was meant until now");
 }

@@ -76,11 +76,10 @@ impl<'a> ServiceView<'a> {
     }
 
     /// Whether it means a pod.
-    pub(super) fn selects(&self, pod: &PodView<'_>) -> bool {
-        let labels = pod.object.field("/metadata/labels");
+    pub(super) fn selects(&self, pod: &Object) -> bool {
         self.selector.is_some()
-            && pod.object.key().namespace == self.object.key().namespace
-            && is_subset(self.selector, labels)
+            && pod.key().namespace == self.object.key().namespace
+            && is_subset(self.selector, pod.field("/metadata/labels"))
     }
 
     /// Whether those who look for the service are sent to a pod.

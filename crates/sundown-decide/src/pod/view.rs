@@ -113,6 +113,24 @@ pub(super) enum Recorded {
     Ended(Value),
 }
 
+/// Whether a pod has ended, without the effort of a whole view.
+pub(super) fn is_finished(pod: &Object) -> bool {
+    let phase = pod.field("/status/phase").and_then(Value::as_str);
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+/// Whether a pod may still start something, so that it wants its images.
+pub(super) fn may_start(pod: &Object) -> bool {
+    !is_finished(pod) && pod.deletion().is_none()
+}
+
+/// The images of a pod's containers.
+pub(super) fn images(pod: &Object) -> impl Iterator<Item = &str> {
+    let init = items(pod.field("/spec/initContainers"));
+    let main = items(pod.field("/spec/containers"));
+    init.iter().chain(main).map(|it| text(it, "image"))
+}
+
 impl<'a> PodView<'a> {
     pub(super) fn of(object: &'a Object) -> Self {
         let field = |pointer| object.field(pointer).and_then(Value::as_str).unwrap_or("");

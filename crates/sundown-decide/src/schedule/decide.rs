@@ -6,7 +6,7 @@ use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, Note, ObjectKey, Part,
 
 use super::fit::NodeView;
 use super::reason::Reason;
-use super::view::PodView;
+use super::view::{PodView, is_pending, is_placed_on};
 use crate::json::{after, items, text, written};
 use crate::kinds::{NODE, POD};
 use crate::pod::NODE_NAME;
@@ -22,7 +22,7 @@ pub(super) struct Verdict<'a> {
 }
 
 /// What a round found.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Round<'a> {
     pub(super) verdicts: Vec<Verdict<'a>>,
     /// When a heavy pod stops to count by itself.
@@ -34,11 +34,19 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
     let key = ObjectKey::cluster(&NODE.resource(), NODE_NAME);
     let mut node = NodeView::of(cache.get(&key)?);
     let resource = POD.resource();
-    let all: Vec<_> = cache.of(&resource).map(|pod| PodView::of(pod)).collect();
+    let pending = cache.of(&resource).filter(|pod| is_pending(pod));
+    let mut pending: Vec<_> = pending.map(|pod| PodView::of(pod)).collect();
+    if pending.is_empty() {
+        return Some(Round::default());
+    }
     let mut starting = 0;
     let mut wake_at: Option<Timestamp> = None;
-    for pod in all.iter().filter(|pod| pod.is_placed_on(NODE_NAME)) {
-        node.take(pod);
+    for pod in cache
+        .of(&resource)
+        .filter(|pod| is_placed_on(pod, NODE_NAME))
+    {
+        let pod = PodView::of(pod);
+        node.take(&pod);
         let until = pod.bound_at.map(|at| after(at, START_SECONDS));
         let is_starting = pod.is_heavy && !pod.is_ready && !pod.object.is_deleting();
         if let Some(until) = until.filter(|until| is_starting && now < *until) {
@@ -46,7 +54,6 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
             wake_at = [wake_at, Some(until)].into_iter().flatten().min();
         }
     }
-    let mut pending: Vec<_> = all.into_iter().filter(PodView::is_pending).collect();
     pending.sort_by(|one, other| one.order.cmp(&other.order));
     let mut verdicts = Vec::new();
     let mut has_waiting = false;

@@ -1,7 +1,9 @@
 //! What fits, what does not, and who waits.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
-use sundown_model::{Action, Part, Write};
+use sundown_model::{Action, Cache, Change, Controller as _, Part, Write};
 
 use super::{Key, Reason, Scheduler};
 use crate::testing::{A, Scene, a, at};
@@ -232,4 +234,33 @@ fn who_matters_more_or_came_first_comes_first() {
     assert_eq!(names_bound(&[&node, &old, &young], 0), ["z"]);
     let important = young.with("/spec/priority", json!(10));
     assert_eq!(names_bound(&[&node, &old, &important], 0), ["a"]);
+}
+
+#[test]
+fn only_a_change_that_matters_to_others_makes_a_round() {
+    let pod = bound(a_pod("p", "100m"), 0);
+    let touches = |old: &A, new: &A| {
+        let (old, new) = (old.build(), new.build());
+        let mut touched = BTreeSet::new();
+        let mut scheduler = Scheduler;
+        scheduler.observe(
+            &Change::Updated { old, new },
+            &Cache::default(),
+            &mut touched,
+        );
+        !touched.is_empty()
+    };
+    let with = |pointer: &str, value: Value| pod.clone().with(pointer, value);
+    let address = with("/status/podIP", json!("10.0.0.1"));
+    assert!(!touches(&pod, &address), "its address is its own affair");
+    assert!(!touches(&pod, &with("/status/phase", json!("Running"))));
+    assert!(touches(&pod, &with("/status/phase", json!("Succeeded"))));
+    let ready = json!([{ "type": "Ready", "status": "True" }]);
+    assert!(touches(&pod, &with("/status/conditions", ready)));
+    assert!(touches(&pod, &pod.clone().deleting(&["x"])));
+    assert!(touches(&pod, &with("/spec/containers", json!([]))));
+    let pending = a_pod("p", "100m");
+    assert!(touches(&pending, &pod), "it was bound");
+    let gated = pending.clone().with("/spec/schedulingGates", json!([{}]));
+    assert!(touches(&gated, &pending));
 }

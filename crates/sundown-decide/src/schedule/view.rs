@@ -44,16 +44,9 @@ const HEAVY_IMAGES: &str = "rayproject/";
 pub(super) type Amounts = BTreeMap<String, i128>;
 
 /// A pod.
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a statement of its own about the object"
-)]
 #[derive(Debug, Clone)]
 pub(super) struct PodView<'a> {
     pub(super) object: &'a Object,
-    pub(super) is_bound: bool,
-    pub(super) is_over: bool,
-    pub(super) is_ours: bool,
     pub(super) is_gated: bool,
     pub(super) is_ready: bool,
     pub(super) is_heavy: bool,
@@ -66,10 +59,9 @@ pub(super) struct PodView<'a> {
 
 impl<'a> PodView<'a> {
     pub(super) fn of(object: &'a Object) -> Self {
-        let word = |pointer| object.field(pointer).and_then(Value::as_str).unwrap_or("");
         let conditions = items(object.field("/status/conditions"));
-        let of = |name: &str| conditions.iter().find(|it| text(it, "type") == name);
-        let is_true = |it: &&Value| text(it, "status") == "True";
+        let mut bound = conditions.iter();
+        let bound = bound.find(|it| text(it, "type") == "PodScheduled");
         let containers = items(object.field("/spec/containers"));
         let requests = requests(object);
         let cpu = requests.get("cpu").copied().unwrap_or(0);
@@ -77,34 +69,54 @@ impl<'a> PodView<'a> {
         let priority = object.field("/spec/priority").and_then(Value::as_i64);
         Self {
             object,
-            is_bound: !word("/spec/nodeName").is_empty(),
-            is_over: matches!(word("/status/phase"), "Succeeded" | "Failed"),
-            is_ours: matches!(word("/spec/schedulerName"), "" | "default-scheduler"),
             is_gated: !items(object.field("/spec/schedulingGates")).is_empty(),
-            is_ready: of("Ready").is_some_and(|it| is_true(&it)),
+            is_ready: is_ready(object),
             is_heavy: cpu >= HEAVY_MILLI || images.any(is_heavy_image),
-            bound_at: of("PodScheduled")
-                .filter(is_true)
+            bound_at: bound
+                .filter(|it| text(it, "status") == "True")
                 .and_then(|it| instant(it, "lastTransitionTime")),
             requests,
             order: (
                 -priority.unwrap_or(0),
-                word("/metadata/creationTimestamp").to_owned(),
+                word(object, "/metadata/creationTimestamp").to_owned(),
                 object.key().clone(),
             ),
         }
     }
+}
 
-    /// Whether it waits for a node.
-    pub(super) fn is_pending(&self) -> bool {
-        !self.is_bound && !self.is_over && self.is_ours && !self.object.is_deleting()
-    }
+/// Whether a pod waits for a node.
+pub(super) fn is_pending(pod: &Object) -> bool {
+    let is_ours = matches!(word(pod, "/spec/schedulerName"), "" | "default-scheduler");
+    word(pod, "/spec/nodeName").is_empty() && is_ours && !is_over(pod) && !pod.is_deleting()
+}
 
-    /// Whether it takes from what the node has.
-    pub(super) fn is_placed_on(&self, node: &str) -> bool {
-        let own = self.object.field("/spec/nodeName").and_then(Value::as_str);
-        own == Some(node) && !self.is_over
-    }
+/// Whether a pod takes from what the node has.
+pub(super) fn is_placed_on(pod: &Object, node: &str) -> bool {
+    word(pod, "/spec/nodeName") == node && !is_over(pod)
+}
+
+/// Whether a round can end otherwise after this change. Most changes of a pod are its own affair: a
+/// hundred pods that start would otherwise make hundreds of rounds over each other.
+pub(super) fn is_worth_a_round(old: &Object, new: &Object) -> bool {
+    let standing = |pod: &Object| (is_over(pod), is_ready(pod), pod.is_deleting());
+    is_pending(old)
+        || is_pending(new)
+        || standing(old) != standing(new)
+        || old.field("/spec") != new.field("/spec")
+}
+
+fn is_over(pod: &Object) -> bool {
+    matches!(word(pod, "/status/phase"), "Succeeded" | "Failed")
+}
+
+fn is_ready(pod: &Object) -> bool {
+    let mut conditions = items(pod.field("/status/conditions")).iter();
+    conditions.any(|it| text(it, "type") == "Ready" && text(it, "status") == "True")
+}
+
+fn word<'a>(pod: &'a Object, pointer: &str) -> &'a str {
+    pod.field(pointer).and_then(Value::as_str).unwrap_or("")
 }
 
 fn is_heavy_image(image: &str) -> bool {

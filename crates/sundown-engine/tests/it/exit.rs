@@ -97,6 +97,27 @@ fn an_event_that_is_lost_does_not_hold_its_object() {
 }
 
 #[test]
+fn what_was_done_is_told_after_it_and_nobody_waits_for_the_telling() {
+    let telling = toy("a").spec("tells", json!("hello"));
+    let mut rig = Rig::settled(&[&telling.clone().doomed()]);
+    let effects = rig.turn();
+    assert!(
+        matches!(
+            writes(&effects).as_slice(),
+            [Write::Delete { .. }, Write::Create(_)]
+        ),
+        "{effects:?}"
+    );
+    rig.wrote(effects[0].id(), refused(RefusalReason::Busy, None));
+    // The event is still under way; its object is decided on again all the same.
+    let again = rig.turn_at(3_600_000);
+    assert!(
+        matches!(writes(&again).as_slice(), [Write::Delete { .. }]),
+        "{again:?}"
+    );
+}
+
+#[test]
 fn the_name_of_an_event_is_made_of_what_it_says() {
     let name = |message: &str, uid: &str, now: i64| -> Value {
         let telling = toy("a").uid(uid).spec("tells", json!(message));

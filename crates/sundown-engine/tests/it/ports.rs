@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use sundown_engine::{Brake, Effect, EffectId, Input};
+use sundown_engine::{Brake, Config, Effect, EffectId, Input};
 use sundown_model::{
     DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, Resource, Subject, What, node,
 };
@@ -59,6 +59,21 @@ fn a_question_is_asked_once_for_all_who_want_to_know() {
     assert_eq!(rig.turn().len(), 2, "both go on");
     let fact = rig.engine.facts().reply(&question()).expect("it is a fact");
     assert_eq!((&fact.reply, fact.answered_at), (&reply, rig.now));
+}
+
+#[test]
+fn questions_and_deeds_that_take_long_hold_up_nobody_else() {
+    let mut rig = Rig::new(Config { in_flight_max: 1 });
+    rig.settle(&[&looking("a"), &pulling(), &toy("z").doomed()]);
+    rig.take(Input::Lead(true));
+    let effects = rig.turn();
+    let kinds = effects.iter().map(|it| match it {
+        Effect::Ask { .. } => "asks",
+        Effect::Do { .. } => "does",
+        Effect::Write { .. } => "writes",
+        _ => "else",
+    });
+    assert_eq!(kinds.collect::<Vec<_>>(), ["asks", "does", "writes"]);
 }
 
 #[test]

@@ -25,6 +25,8 @@ const DASHBOARD_PORT: u16 = 8265;
 /// How often an address is tried that does not answer yet. Both sides wait the same way.
 const TRY_INTERVAL: Duration = Duration::from_millis(20);
 const DIAL_MAX: Duration = Duration::from_secs(2);
+/// Off on both sides: what a head reports to the world is not its start.
+const USAGE_STATS: &str = "RAY_USAGE_STATS_ENABLED";
 
 /// What one round gave.
 struct Round {
@@ -77,13 +79,13 @@ async fn by_hand(python: &Path) -> Result<Duration> {
     let started_at = Instant::now();
     let mut child = Command::new(&ray)
         .args(["start", "--head", "--block", "--dashboard-host=0.0.0.0"])
+        .args(["--num-cpus=1", "--memory=2147483648"])
         .args([
-            "--num-cpus=1",
-            "--memory=2147483648",
             "--metrics-export-port=8080",
+            "--dashboard-agent-listen-port=52365",
         ])
         .arg(format!("--temp-dir={}", directory.path().display()))
-        .env("RAY_USAGE_STATS_ENABLED", "0")
+        .env(USAGE_STATS, "0")
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -140,8 +142,10 @@ fn job(name: &str) -> Result<DynamicObject> {
     let resources = json!({
         "requests": { "cpu": "200m", "memory": "1Gi" }, "limits": { "cpu": "1", "memory": "2Gi" },
     });
-    let container =
-        json!({ "name": "ray-head", "image": "rayproject/ray:2.52.0", "resources": resources });
+    let container = json!({
+        "name": "ray-head", "image": "rayproject/ray:2.52.0", "resources": resources,
+        "env": [{ "name": USAGE_STATS, "value": "0" }],
+    });
     Ok(serde_json::from_value(json!({
         "apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": { "name": name },
         "spec": {

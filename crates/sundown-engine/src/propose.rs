@@ -1,0 +1,157 @@
+//! From a decision to effects: what has to be known is asked, what is allowed leaves, and what was done
+//! is told.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sundown_model::{Action, Need, Note, ObjectKey, Question, Write};
+
+use crate::effect::{Effect, EffectId};
+use crate::engine::{Engine, Flight};
+use crate::exit::{self, Pass};
+use crate::slot::Proposal;
+
+/// How many notes are remembered as told; beyond it all are forgotten, and told once more at most.
+const TOLD_MAX: usize = 10_000;
+
+impl Engine {
+    /// Sends what a decision asks for; needs first, actions only when nothing has to be known.
+    pub(crate) fn propose(&mut self, index: usize, proposal: Proposal, now: Timestamp) {
+        let mut parked = false;
+        if proposal.needs.is_empty() {
+            // What was done is told after it left.
+            let (notes, deeds): (Vec<_>, Vec<_>) = proposal
+                .actions
+                .into_iter()
+                .partition(|action| matches!(action, Action::Tell(_)));
+            for action in deeds.into_iter().chain(notes) {
+                parked |= self.act(index, action, now);
+            }
+        } else {
+            for need in proposal.needs {
+                if let Some(id) = self.ask(need) {
+                    self.slots[index].wait(id);
+                }
+            }
+        }
+        self.slots[index].settle(proposal.wake_at, parked);
+    }
+
+    fn ask(&mut self, need: Need) -> Option<EffectId> {
+        match need {
+            Need::Live(key) => self.read(&key),
+            Need::Barrier(mut resources) => {
+                // What is not served has no objects to be missed; nobody would ever end the wait.
+                resources.retain(|resource| self.state.cache.catalog().get(resource).is_some());
+                if resources.is_empty() {
+                    return None;
+                }
+                let id = self.new_id();
+                self.state.barriers.want(id, resources, self.state.step);
+                Some(id)
+            }
+            Need::Ray(query) => Some(self.question(Question::Ray(query))),
+            Need::Node(query) => Some(self.question(Question::Node(query))),
+        }
+    }
+
+    /// Reads a key, or joins a read that is under way. None: it cannot be reached any more.
+    pub(crate) fn read(&mut self, key: &ObjectKey) -> Option<EffectId> {
+        let under_way =
+            self.state.flights.iter().find(
+                |(_, flight)| matches!(flight, Flight::Get { key: other, .. } if other == key),
+            );
+        if let Some((id, _)) = under_way {
+            return Some(*id);
+        }
+        let ty = self.state.cache.catalog().get(&key.resource)?.clone();
+        let id = self.new_id();
+        let form = self.state.streams.form(&key.resource);
+        self.state.flights.insert(
+            id,
+            Flight::Get {
+                key: key.clone(),
+                asked: None,
+            },
+        );
+        self.state.outbox.push_back(Effect::Get {
+            id,
+            ty,
+            form,
+            key: key.clone(),
+        });
+        Some(id)
+    }
+
+    /// Sends one action through the exit; true when it is held back.
+    fn act(&mut self, index: usize, action: Action, now: Timestamp) -> bool {
+        let brake = &self.state.brake;
+        match action {
+            Action::Tell(note) if brake.holds(&note.about) => true,
+            Action::Tell(note) => {
+                self.tell(index, &note, now);
+                false
+            }
+            Action::Do(deed) => match exit::check_deed(&deed, self.slots[index].ports(), brake) {
+                Pass::Free => {
+                    self.carry_out(index, deed);
+                    false
+                }
+                Pass::Braked => true,
+                Pass::NotGranted => {
+                    self.state.not_granted += 1;
+                    true
+                }
+            },
+            Action::Api(write) => match exit::check(&write, self.slots[index].grants(), brake) {
+                Pass::Free => {
+                    let sent = self.send(index, write);
+                    sent.map(|id| self.slots[index].wait(id)).is_none()
+                }
+                Pass::Braked => true,
+                Pass::NotGranted => {
+                    self.state.not_granted += 1;
+                    true
+                }
+            },
+        }
+    }
+
+    fn send(&mut self, index: usize, write: Write) -> Option<EffectId> {
+        let (key, _) = exit::target(&write);
+        let ty = self.state.cache.catalog().get(&key.resource)?.clone();
+        let form = self.state.streams.form(&key.resource);
+        let id = self.new_id();
+        let by = self.slots[index].name().to_owned();
+        self.state.flights.insert(id, Flight::Write(write.clone()));
+        self.state.outbox.push_back(Effect::Write {
+            id,
+            ty,
+            form,
+            by,
+            write,
+        });
+        Some(id)
+    }
+
+    /// Writes an Event. Nobody waits for it: a key is decided on again whether it was told or not.
+    fn tell(&mut self, index: usize, note: &Note, now: Timestamp) {
+        let Some(ty) = self
+            .state
+            .cache
+            .catalog()
+            .get(&note.about.resource)
+            .cloned()
+        else {
+            return;
+        };
+        if self.state.told.len() >= TOLD_MAX {
+            self.state.told.clear();
+        }
+        if self.state.told.insert(exit::mark(note)) {
+            let by = self.slots[index].told_by();
+            let draft = exit::event_of(note, by, &ty.api_version(), &ty.kind, now);
+            self.send(index, Write::Create(Arc::new(draft)));
+        }
+    }
+}
