@@ -156,7 +156,11 @@ impl Document {
     }
 
     fn read(value: Value) -> serde_json::Result<Self> {
-        let mut rest: Map<String, Value> = serde_json::from_value(value)?;
+        // An object is taken as it is: reading it as a map would build every value of it anew.
+        let mut rest: Map<String, Value> = match value {
+            Value::Object(map) => map,
+            other => serde_json::from_value(other)?,
+        };
         rest.remove("apiVersion");
         rest.remove("kind");
         let mut metadata = rest.remove("metadata").unwrap_or_default();

@@ -53,6 +53,7 @@ impl Controller for RayClusters {
     type Reason = Reason;
 
     const NAME: &'static str = "ray_cluster";
+    const TOLD_BY: &'static str = "raycluster-controller";
     const INTERESTS: &'static [Interest] = &[
         Interest {
             scope: Scope::One(RAY_CLUSTER),

@@ -109,6 +109,7 @@ impl Controller for RayJobs {
     type Reason = Reason;
 
     const NAME: &'static str = "ray_job";
+    const TOLD_BY: &'static str = "rayjob-controller";
     const INTERESTS: &'static [Interest] = &[
         Interest {
             scope: Scope::One(RAY_JOB),

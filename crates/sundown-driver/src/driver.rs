@@ -189,7 +189,8 @@ impl Driver {
         }
         let mut started = Vec::new();
         while let Some(effect) = self.engine.next(now) {
-            tracing::debug!(?effect, "start");
+            // Never the whole effect: it holds what manifests hold.
+            tracing::debug!(id = ?effect.id(), what = effect.name(), "start");
             if self.recorder.is_some() {
                 started.push(effect.clone());
             }

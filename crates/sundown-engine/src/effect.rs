@@ -88,6 +88,21 @@ impl Effect {
             | Self::Do { id, .. } => *id,
         }
     }
+
+    /// What it is, in a word.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Discover { .. } => "discover",
+            Self::List { .. } => "list",
+            Self::Watch { .. } => "watch",
+            Self::Unwatch { .. } => "unwatch",
+            Self::Get { .. } => "get",
+            Self::Barrier { .. } => "barrier",
+            Self::Write { .. } => "write",
+            Self::Ask { .. } => "ask",
+            Self::Do { .. } => "do",
+        }
+    }
 }
 
 /// Something that happened outside.

@@ -13,6 +13,9 @@ pub const FORMAT: u32 = 1;
 
 /// What stands in the place of a secret.
 const REDACTED: &str = "[redacted]";
+const HIDDEN_YAML: &str = "redacted: \"[redacted]\"";
+/// Where kubectl keeps the whole manifest, values of variables included.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// One line of a flight record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -109,7 +112,8 @@ fn shown(effects: &[Effect]) -> Value {
 }
 
 /// Replaces what may be secret: values of environment variables, contents of `data` and
-/// `stringData`, and every text whose name sounds like a credential.
+/// `stringData`, runtime environments in every form that they take, what was last applied as a whole,
+/// and every text whose name sounds like a credential.
 pub fn redact(json: &mut Value) {
     match json {
         Value::Object(map) => {
@@ -117,6 +121,11 @@ pub fn redact(json: &mut Value) {
                 match name.as_str() {
                     "data" | "stringData" | "binaryData" => hide_texts(value),
                     "env" => hide_env(value),
+                    "env_vars" | LAST_APPLIED => hide_texts(value),
+                    // Still a mapping: what replays it must not stumble over the form.
+                    "runtimeEnvYAML" => hide_as(value, HIDDEN_YAML),
+                    "runtime_env" => hide_whole(value),
+                    "args" | "command" => hide_runtime_env(value),
                     name if sounds_secret(name) => hide_own_texts(value),
                     _ => redact(value),
                 }
@@ -124,6 +133,32 @@ pub fn redact(json: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(redact),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// Puts one text in the place of another.
+fn hide_as(value: &mut Value, shown: &str) {
+    if value.as_str().is_some_and(|text| !text.is_empty()) {
+        *value = shown.into();
+    }
+}
+
+/// What it consisted of would differ in a replay, where its source is hidden.
+fn hide_whole(value: &mut Value) {
+    if !value.is_null() {
+        *value = REDACTED.into();
+    }
+}
+
+/// The words of a command that submits a job, with the environment in one of them.
+fn hide_runtime_env(words: &mut Value) {
+    for word in words.as_array_mut().into_iter().flatten() {
+        if word
+            .as_str()
+            .is_some_and(|it| it.contains("--runtime-env-json"))
+        {
+            hide_texts(word);
+        }
     }
 }
 

@@ -77,11 +77,17 @@ pub(crate) fn bind(source: &Path, target: &Path) -> Result<(), MountError> {
 /// Makes the mounts at and below these paths read-only. A mount keeps its other flags: a user
 /// namespace may not clear those that it inherited.
 pub(crate) fn seal_trees(trees: &[PathBuf]) -> Result<(), MountError> {
+    if trees.is_empty() {
+        return Ok(());
+    }
     seal_where(|point| trees.iter().any(|tree| point.starts_with(tree)))
 }
 
 /// Makes exactly the mounts at these paths read-only, not what is mounted below them.
 pub(crate) fn seal_exactly(points: &[PathBuf]) -> Result<(), MountError> {
+    if points.is_empty() {
+        return Ok(());
+    }
     seal_where(|point| points.iter().any(|each| each == point))
 }
 

@@ -68,11 +68,12 @@ fn settle_one(
     let settled = own.settled(&others, group_of(key));
     let mut object = Document::of(&stored);
     let status = object.section("status");
+    let before = status.clone();
     status.insert("acceptedNames".into(), settled.names);
     for condition in settled.conditions.iter().chain(&approval) {
         condition.set(status, now);
     }
-    if object == Document::of(&stored) {
+    if *status == before {
         return false;
     }
     let transaction = Transaction {

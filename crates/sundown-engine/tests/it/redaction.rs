@@ -29,6 +29,11 @@ fn hides_what_environments_data_and_credentials_hold() {
         json!({ "clientSecret": SECRET }),
         json!({ "awsCredentials": SECRET }),
         json!({ "tokens": [SECRET] }),
+        json!({ "runtimeEnvYAML": format!("env_vars: {{KEY: {SECRET}}}") }),
+        json!({ "runtime_env": { "env_vars": { "KEY": SECRET } } }),
+        json!({ "env_vars": { "KEY": SECRET } }),
+        json!({ "args": [format!("ray job submit --runtime-env-json '{SECRET}' -- true")] }),
+        json!({ "annotations": { "kubectl.kubernetes.io/last-applied-configuration": SECRET } }),
     ] {
         let shown = redacted(json.clone()).to_string();
         assert!(!shown.contains(SECRET), "{json} became {shown}");
@@ -43,6 +48,7 @@ fn leaves_everything_else_as_it_is() {
         json!({ "env": [{ "name": "HOME" }] }),
         json!({ "secrets": { "position": 7, "objects": ["x"] } }),
         json!({ "automountServiceAccountToken": true }),
+        json!({ "args": ["ray start --head"], "runtime_env": null, "runtimeEnvYAML": "" }),
         json!([1, null, "text"]),
     ] {
         assert_eq!(redacted(json.clone()), json);

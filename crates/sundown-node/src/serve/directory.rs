@@ -34,7 +34,7 @@ pub(super) fn write(
         name: spec.name.clone(),
         address,
     };
-    record::write_durably(&paths.identity(), &identity)
+    record::write_whole(&paths.identity(), &identity)
 }
 
 fn hosts(spec: &PodSpec, address: Ipv4Addr) -> String {
