@@ -203,6 +203,9 @@ impl Machine {
                 };
                 Ok(self.link.node().await?.signal(key, *signal).await?)
             }
+            node::Call::Release { pod } => {
+                Ok(self.link.node().await?.release_pod(pod.as_str()).await?)
+            }
             node::Call::Remove { pod } => {
                 Ok(self.link.node().await?.remove_pod(pod.as_str()).await?)
             }

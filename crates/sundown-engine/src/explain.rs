@@ -68,6 +68,7 @@ pub fn deed_in_words(deed: &Deed) -> String {
                 run.container
             )
         }
+        What::Node(node::Call::Release { .. }) => format!("end what {about} ran in"),
         What::Node(node::Call::Remove { .. }) => format!("remove the processes of {about}"),
         What::Node(node::Call::Pull { image }) => format!("make the environment {image}"),
         What::Node(node::Call::Names(names)) => format!("announce {} names", names.len()),

@@ -95,6 +95,11 @@ pub enum Call {
         run: Run,
         signal: i32,
     },
+    /// Ends what a pod ran in when nothing of it runs any more: its network, its mounts, its scratch
+    /// files. Records and logs stay.
+    Release {
+        pod: Uid,
+    },
     /// Ends and removes everything of a pod: processes, mounts, network, files.
     Remove {
         pod: Uid,
@@ -269,7 +274,7 @@ pub struct Pod {
     pub address: Option<Ipv4Addr>,
     /// The last run of each container.
     pub containers: BTreeMap<Arc<str>, Container>,
-    /// Its processes are gone without having been asked: why, in words.
+    /// What it ran in is gone, lost or released: why, in words.
     pub lost: Option<String>,
 }
 

@@ -146,6 +146,17 @@ impl Node {
         self.done(Call::Signal { key, signal }).await
     }
 
+    /// Ends what a pod ran in when nothing of it runs any more: its init, namespaces, link and address,
+    /// and what its containers wrote. Its records and logs stay until it is removed. Not finding it is
+    /// success.
+    ///
+    /// # Errors
+    /// Something of the pod runs: nothing was done.
+    pub async fn release_pod(&self, uid: &str) -> Result<(), NodeError> {
+        let uid = uid.to_owned();
+        self.done(Call::ReleasePod { uid }).await
+    }
+
     /// Kills every process of the pod and removes its mounts, link and files. Not finding it is
     /// success.
     ///

@@ -143,8 +143,12 @@ impl PodPaths {
         self.dir.join("etc")
     }
 
+    pub(crate) fn volumes(&self) -> PathBuf {
+        self.dir.join("volumes")
+    }
+
     pub(crate) fn volume(&self, name: &str) -> PathBuf {
-        self.dir.join("volumes").join(name)
+        self.volumes().join(name)
     }
 
     pub(crate) fn containers(&self) -> PathBuf {

@@ -18,6 +18,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use crate::dns::Names;
 use crate::paths::NodePaths;
@@ -25,6 +26,9 @@ use crate::stage::{Announcement, Settings, announce, argument};
 use crate::state::Isolation;
 use crate::wire::{self, Call, Reply};
 use registry::Registry;
+
+/// How long nothing is accepted after an accept that failed: at once it would fail again.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// The running node, shared by the threads that answer calls.
 #[derive(Debug)]
@@ -69,6 +73,7 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, UnixListener), String> {
     let paths = NodePaths::new(&settings.data_dir).map_err(describe("data directory"))?;
     setup::redirect_errors(&paths).map_err(describe("log"))?;
     setup::set_file_mask();
+    setup::raise_descriptor_limit();
     setup::mount(&paths)?;
     let bridge_index = crate::network::make_bridge(settings.subnet).map_err(describe("bridge"))?;
     let names = Names::default();
@@ -87,7 +92,12 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, UnixListener), String> {
 }
 
 fn accept(node: &Arc<Node>, listener: &UnixListener) {
-    for stream in listener.incoming().flatten() {
+    for stream in listener.incoming() {
+        let Ok(stream) = stream else {
+            // Usually a lack of descriptors, which the end of other calls cures.
+            thread::sleep(ACCEPT_PAUSE);
+            continue;
+        };
         let node = Arc::clone(node);
         // Counted here and not on the thread, so that the node cannot end in between.
         if !node.registry.client_came() {

@@ -29,8 +29,8 @@ pub struct PodState {
     pub address: Ipv4Addr,
     /// By container name, the latest attempt of each.
     pub containers: BTreeMap<String, ContainerStatus>,
-    /// Why the pod's processes are gone although nobody removed it. Its records stay until it is
-    /// removed.
+    /// Why what the pod ran in is gone although nobody removed it: it was lost, or released after its
+    /// end. Its records stay until it is removed, its address may be another pod's.
     pub lost: Option<String>,
 }
 

@@ -15,7 +15,7 @@ use crate::spec::{ContainerKey, ContainerSpec, PodSpec};
 use crate::state::{ExecResult, Isolation, PodState};
 
 /// Raised when calls or answers change their meaning: a node may be older than its client.
-pub(crate) const PROTOCOL: u32 = 1;
+pub(crate) const PROTOCOL: u32 = 2;
 
 /// A pod's files travel in one line; Kubernetes allows 1 MiB for each object that they come from.
 const LINE_BYTES_MAX: u64 = 256 << 20;
@@ -29,6 +29,7 @@ pub(crate) enum Call {
     CreatePod(PodSpec),
     StartContainer { uid: String, spec: ContainerSpec },
     Signal { key: ContainerKey, signal: i32 },
+    ReleasePod { uid: String },
     RemovePod { uid: String },
     Exec(ExecCall),
     Dial { to: SocketAddrV4, timeout_ms: u64 },

@@ -81,7 +81,10 @@ pub fn invariants() -> &'static [(&'static str, &'static str)] {
         ("T5", "a finish in the future defers, and no more"),
         ("T7", "a job that is not finished any more stays"),
         ("T8", "a successor of the same name is untouched"),
-        ("P1", "nothing of a pod that is gone is on the node"),
+        (
+            "P1",
+            "nothing of a pod that is gone is on the node, of a finished one only its records",
+        ),
         ("P3", "no run is started twice, whoever dies when"),
         ("P4", "an exit code is recorded once, and true"),
         ("P5", "nobody is killed before their grace is over"),

@@ -216,6 +216,15 @@ impl Node {
             // What a last command does is nobody's business here.
             Call::Hook { .. } => {}
             Call::Signal { run, signal } => self.signal(run, *signal, now),
+            Call::Release { pod } => {
+                if self.runs(pod) {
+                    return refused("StillRunning", "something of it runs");
+                }
+                if let Some(place) = self.pods.get_mut(pod) {
+                    place.pod.lost = Some("it was released".to_owned());
+                }
+                self.tell(pod);
+            }
             Call::Remove { pod } => {
                 if let Some(place) = self.leave(pod) {
                     for living in place.living.into_values() {
@@ -250,6 +259,12 @@ impl Node {
     /// The pods that are here.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &Uid> {
         self.pods.keys()
+    }
+
+    /// The pods that have a place in which something could run.
+    pub(crate) fn placed(&self) -> impl Iterator<Item = &Uid> {
+        let placed = self.pods.iter().filter(|(_, it)| it.pod.lost.is_none());
+        placed.map(|(uid, _)| uid)
     }
 
     /// Whether something of a pod runs.

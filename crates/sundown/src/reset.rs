@@ -6,6 +6,7 @@ mod plan;
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead as _, IsTerminal as _, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -101,7 +102,7 @@ fn carry_out(directory: &Path, plan: &Plan) -> Result<(), Complaint> {
         let path = directory.join(&entry.name);
         let removed = match entry.sort {
             // Links inside are removed, not followed.
-            Sort::Directory => fs::remove_dir_all(&path),
+            Sort::Directory => remove_directory(&path),
             Sort::File => fs::remove_file(&path),
             Sort::Link => Ok(()),
         };
@@ -113,6 +114,30 @@ fn carry_out(directory: &Path, plan: &Plan) -> Result<(), Complaint> {
                     .help("`sundown reset` again goes on"));
             }
             Ok(()) | Err(_) => {}
+        }
+    }
+    Ok(())
+}
+
+/// A container can take the rights to a directory from its owner, and a node that was killed could not
+/// remove it. Whoever owns it can take them back.
+fn remove_directory(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let_owner_in(directory)?;
+            fs::remove_dir_all(directory)
+        }
+        removed => removed,
+    }
+}
+
+/// Gives the owner all rights to a directory and those in it; links are not followed.
+fn let_owner_in(directory: &Path) -> io::Result<()> {
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            let_owner_in(&entry.path())?;
         }
     }
     Ok(())
@@ -164,4 +189,27 @@ fn tell(directory: &Path, plan: &Plan, output: Output) -> io::Result<()> {
     let place = told.environments.display();
     let _ = writeln!(text, "environments stay in {place} (see `sundown env`)");
     output::print(&text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_are_let_in_to_what_is_theirs_and_to_nothing_behind_a_link() {
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o500));
+        let made = tempfile::tempdir().unwrap();
+        let (ours, other) = (made.path().join("ours"), made.path().join("other"));
+        fs::create_dir_all(ours.join("a/b")).unwrap();
+        fs::create_dir(&other).unwrap();
+        std::os::unix::fs::symlink(&other, ours.join("a/link")).unwrap();
+        for path in [&ours.join("a/b"), &ours.join("a"), &other] {
+            close(path).unwrap();
+        }
+        let_owner_in(&ours).unwrap();
+        assert_eq!(mode(&ours.join("a")), 0o700);
+        assert_eq!(mode(&ours.join("a/b")), 0o700);
+        assert_eq!(mode(&other), 0o500);
+    }
 }

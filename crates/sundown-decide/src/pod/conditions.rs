@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::chart::{Chart, Scene, Standing};
+use super::stop;
 use super::view::{PLACED, PodView, Role};
 use crate::json::{items, text, written};
 
@@ -18,7 +19,10 @@ struct Said {
 /// All conditions: our own first, then those of others in their order.
 pub(super) fn of(scene: &Scene<'_>, chart: &Chart, phase: &str) -> Value {
     let pod = scene.pod;
-    let is_placed = scene.on_node.is_some_and(|it| it.lost.is_none()) && !chart.is_lost;
+    let has_place = scene.on_node.is_some_and(|it| it.lost.is_none()) && !chart.is_lost;
+    // The place of a finished pod goes as soon as this stands; saying so now saves a second write.
+    let is_needed = over(phase).is_none() || chart.all().any(stop::is_running);
+    let is_placed = has_place && is_needed;
     let placed = Said {
         is_true: is_placed,
         reason: "",

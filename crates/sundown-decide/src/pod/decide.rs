@@ -248,7 +248,7 @@ fn start(
     names
 }
 
-/// A pod that is finished: what still runs of it has to end, what is left of it stays for its logs.
+/// A pod that is finished: what still runs of it has to end, then what it ran in. Its logs stay.
 fn end(
     scene: &Scene<'_>,
     chart: &Chart,
@@ -268,13 +268,31 @@ fn end(
     draft.wake(stop.wake_at);
     let has_patch = patch.is_some();
     draft.actions.extend(patch.map(|patch| record(pod, &patch)));
-    draft.end(match (is_stopping, has_patch) {
-        (true, _) => Reason::Stops {
+    let has_place = scene.on_node.is_some_and(|it| it.lost.is_none());
+    let reason = match (is_stopping, has_patch, has_place) {
+        (true, _, _) => Reason::Stops {
             until: after(ended_at, pod.grace_seconds),
         },
-        (false, true) => Reason::Records,
-        (false, false) => Reason::Finished,
-    })
+        (false, true, _) => Reason::Records,
+        (false, false, true) => {
+            release(scene, &mut draft);
+            Reason::Vacates
+        }
+        (false, false, false) => Reason::Finished,
+    };
+    draft.end(reason)
+}
+
+/// The end stands on record, so nobody asks the place for it any more. As the kubelet stops the sandbox
+/// of a finished pod and keeps its logs.
+fn release(scene: &Scene<'_>, draft: &mut Draft) {
+    let pod = scene.pod.uid.clone();
+    match settles_at(scene.facts, &Subject::Release(pod.clone()), scene.now) {
+        Some(until) => draft.wake(Some(until)),
+        None => draft
+            .actions
+            .push(deed(scene.pod, node::Call::Release { pod })),
+    }
 }
 
 /// A pod that is being deleted: stop it, record how it ended, leave nothing, say that it is over.

@@ -32,6 +32,8 @@ pub enum Reason {
     Runs,
     Records,
     Finished,
+    /// Nothing of it runs any more, and its end is on record.
+    Vacates,
     Stops {
         until: Timestamp,
     },
@@ -86,6 +88,7 @@ impl Explain for Reason {
             Self::Runs => "Runs",
             Self::Records => "Records",
             Self::Finished => "Finished",
+            Self::Vacates => "Vacates",
             Self::Stops { .. } => "Stops",
             Self::Removes => "Removes",
             Self::Finishes => "Finishes",
@@ -129,6 +132,7 @@ impl Explain for Reason {
             Self::Runs => "all containers run".to_owned(),
             Self::Records => "the status is brought up to date".to_owned(),
             Self::Finished => "the pod is finished; its logs stay until it is deleted".to_owned(),
+            Self::Vacates => "the pod is finished and gives its place on the node back".to_owned(),
             Self::Stops { until } => format!("the containers end, at the latest at {until}"),
             Self::Removes => "what is left on the node is removed".to_owned(),
             Self::Finishes => "nothing is left on the node; the deletion is finished".to_owned(),
@@ -166,6 +170,7 @@ impl Explain for Reason {
             | Self::Runs
             | Self::Records
             | Self::Finished
+            | Self::Vacates
             | Self::Removes
             | Self::Finishes
             | Self::Released

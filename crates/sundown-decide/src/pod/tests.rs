@@ -1,5 +1,6 @@
 //! The life of a pod, told step by step: what is decided, what the node did, what is on record.
 
+mod ends;
 mod life;
 mod manifest;
 mod missing;

@@ -22,7 +22,8 @@ pub(super) struct Heard {
 
 #[derive(Debug, Clone)]
 struct Pod {
-    address: Ipv4Addr,
+    /// None: what it ran in is gone, and another pod may be there by now.
+    address: Option<Ipv4Addr>,
     containers: BTreeMap<String, ContainerStatus>,
 }
 
@@ -35,7 +36,7 @@ impl Default for Pods {
 impl Pods {
     pub(super) fn heard(&self, state: &PodState) {
         let pod = Pod {
-            address: state.address,
+            address: state.lost.is_none().then_some(state.address),
             containers: state.containers.clone(),
         };
         let uid = state.uid.clone();
@@ -59,7 +60,7 @@ impl Pods {
     /// Where a pod is.
     pub(super) fn address(&self, pod: &Uid) -> Option<Ipv4Addr> {
         let heard = self.0.borrow();
-        heard.pods.get(pod.as_str()).map(|pod| pod.address)
+        heard.pods.get(pod.as_str()).and_then(|pod| pod.address)
     }
 
     /// What is known from now on.

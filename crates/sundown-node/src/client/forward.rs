@@ -15,6 +15,9 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Connections at once; further ones wait to be accepted.
 const CONNECTION_COUNT_MAX: usize = 256;
 
+/// How long nothing is accepted after an accept that failed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+
 /// A forward that lives as long as this value.
 #[derive(Debug)]
 pub struct Forward {
@@ -55,8 +58,10 @@ async fn serve(node: Node, listener: TcpListener, to: SocketAddrV4) {
         tokio::select! {
             Some(_) = connections.join_next() => {}
             accepted = listener.accept() => {
-                if let Ok((outside, _)) = accepted {
-                    connections.spawn(join(node.clone(), outside, to));
+                match accepted {
+                    Ok((outside, _)) => drop(connections.spawn(join(node.clone(), outside, to))),
+                    // Usually a lack of descriptors: at once it would fail again.
+                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 }
             }
         }

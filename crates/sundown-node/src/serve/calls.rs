@@ -16,6 +16,7 @@ pub(super) fn answer(node: &Arc<Node>, call: Call) -> Reply {
         Call::CreatePod(spec) => create_pod(node, &spec),
         Call::StartContainer { uid, spec } => start_container(node, &uid, spec),
         Call::Signal { key, signal } => send_signal(node, &key, signal),
+        Call::ReleasePod { uid } => hands::release(node, &uid).map(|()| Answer::Done),
         Call::RemovePod { uid } => hands::remove(node, &uid).map(|()| Answer::Done),
         Call::Exec(call) => execute(node, call),
         Call::SetNames { names } => {
@@ -23,13 +24,25 @@ pub(super) fn answer(node: &Arc<Node>, call: Call) -> Reply {
             Ok(Answer::Done)
         }
         Call::Leftovers => Ok(Answer::Lines(leftovers::inside(&node.paths))),
-        Call::End => node.registry.begin_end().map(|()| Answer::Done),
+        Call::End => end(node),
         Call::Hello | Call::Watch | Call::Dial { .. } | Call::Listen { .. } => {
             Err(Refusal::Invalid {
                 message: "this call needs a connection that stays open".to_owned(),
             })
         }
     }
+}
+
+/// Begins the end of the node. Files that a container hid from their owner can only be removed from
+/// inside, so that is done now.
+fn end(node: &Node) -> Reply {
+    node.registry.begin_end()?;
+    for pod in node.registry.snapshot() {
+        if let Err(refusal) = hands::release(node, &pod.uid) {
+            eprintln!("node: {refusal}");
+        }
+    }
+    Ok(Answer::Done)
 }
 
 /// Who answers.

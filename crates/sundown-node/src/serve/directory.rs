@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
 
 use super::setup::REMOVING;
 use crate::paths::{NodePaths, PodPaths};
@@ -65,14 +66,44 @@ fn name_services(text: &str) -> String {
     changed
 }
 
+/// Removes what the containers of a pod wrote and what they found there; records and logs stay.
+///
+/// # Assumes
+/// Nothing of the pod runs, so nothing is mounted there.
+pub(super) fn clear(paths: &NodePaths, uid: &str) -> io::Result<()> {
+    check(uid)?;
+    let pod = paths.pod(uid);
+    for name in record::names(&pod.containers()) {
+        for attempt in record::names(&pod.containers().join(&name)) {
+            if let Ok(attempt) = attempt.parse() {
+                remove_all(&pod.scratch(&name, attempt))?;
+            }
+        }
+    }
+    remove_all(&pod.volumes())?;
+    remove_all(&pod.etc())
+}
+
+/// A path that is joined to another replaces it when it is absolute: what is no plain name must
+/// never come near a removal.
+fn check(uid: &str) -> io::Result<()> {
+    if is_plain_name(uid) {
+        return Ok(());
+    }
+    let message = format!("{uid:?} cannot name a directory of ours");
+    Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+}
+
+fn remove_all(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(directory) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
 /// Removes the directory of a pod; not finding it is success.
 pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
-    // A path that is joined to another replaces it when it is absolute: what is no plain name must
-    // never come near a removal.
-    if !is_plain_name(uid) {
-        let message = format!("{uid:?} cannot name a directory of ours");
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
+    check(uid)?;
     let directory = paths.pod(uid);
     let doomed = paths.pods_dir().join(format!("{REMOVING}{uid}"));
     // Renamed first: half a directory must not be taken for a pod by the next node.
@@ -80,8 +111,5 @@ pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    match fs::remove_dir_all(&doomed) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
+    remove_all(&doomed)
 }

@@ -17,6 +17,7 @@ use std::thread;
 use nix::sched::{CloneFlags, unshare};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
+use super::registry::Removal;
 use super::{Node, directory};
 use crate::netlink::Netlink;
 use crate::network;
@@ -228,28 +229,43 @@ pub(super) fn remove(node: &Node, uid: &str) -> Result<(), Refusal> {
     let Some(removal) = node.registry.begin_removal(uid) else {
         return Ok(());
     };
+    let removed = end(&removal).and_then(|()| directory::remove(&node.paths, uid));
+    removed.map_err(|error| not_gone(node, uid, &error))?;
+    node.registry.finish_removal(uid);
+    Ok(())
+}
+
+/// Ends what a pod ran in and removes what its containers wrote; its records and logs stay. Not finding
+/// it is success.
+pub(super) fn release(node: &Node, uid: &str) -> Result<(), Refusal> {
+    let Some(removal) = node.registry.begin_release(uid)? else {
+        return Ok(());
+    };
+    let released = end(&removal).and_then(|()| directory::clear(&node.paths, uid));
+    released.map_err(|error| not_gone(node, uid, &error))?;
+    node.registry.finish_release(uid);
+    Ok(())
+}
+
+/// Ends all processes of a pod, and with them its namespaces, and its link.
+fn end(removal: &Removal) -> io::Result<()> {
     if let Some(hands) = &removal.hands {
         hands.kill();
         hands.wait_for_end();
     }
-    match erase(node, uid, removal.address) {
-        Ok(()) => {
-            node.registry.finish_removal(uid);
-            Ok(())
-        }
-        Err(error) => {
-            let message = error.to_string();
-            node.registry.fail_removal(uid, &message);
-            let uid = uid.to_owned();
-            Err(Refusal::NotGone { uid, message })
-        }
-    }
-}
-
-fn erase(node: &Node, uid: &str, address: Ipv4Addr) -> io::Result<()> {
+    let Some(address) = removal.address else {
+        return Ok(());
+    };
     network::disconnect_pod(address)?;
     if network::pod_links()?.contains(&network::link_name(address)) {
         return Err(io::Error::other("its link is still at the bridge"));
     }
-    directory::remove(&node.paths, uid)
+    Ok(())
+}
+
+fn not_gone(node: &Node, uid: &str, error: &io::Error) -> Refusal {
+    let message = error.to_string();
+    node.registry.fail_removal(uid, &message);
+    let uid = uid.to_owned();
+    Refusal::NotGone { uid, message }
 }

@@ -31,7 +31,8 @@ pub(super) enum Reserved {
 
 /// What has to be removed.
 pub(super) struct Removal {
-    pub(super) address: Ipv4Addr,
+    /// None: it was given back, and another pod may have it.
+    pub(super) address: Option<Ipv4Addr>,
     pub(super) hands: Option<Arc<Hands>>,
 }
 
@@ -135,7 +136,7 @@ impl Registry {
                 None => break,
                 Some(entry) => match entry.phase {
                     Phase::Creating | Phase::Removing => table = self.wait(table),
-                    Phase::Live(_) | Phase::Lost => {
+                    Phase::Live(_) | Phase::Lost | Phase::Released => {
                         return Ok(Reserved::Exists(entry.state.clone()));
                     }
                 },
@@ -252,18 +253,44 @@ impl Registry {
         let mut table = self.lock();
         loop {
             let entry = table.pods.get_mut(uid)?;
-            let hands = match &entry.phase {
-                Phase::Creating | Phase::Removing => {
-                    table = self.wait(table);
-                    continue;
-                }
-                Phase::Live(hands) => Some(Arc::clone(hands)),
-                Phase::Lost => None,
-            };
-            entry.phase = Phase::Removing;
-            let address = entry.state.address;
-            return Some(Removal { address, hands });
+            if let Some(removal) = entry.begin_removal() {
+                return Some(removal);
+            }
+            table = self.wait(table);
         }
+    }
+
+    /// Takes a pod out of use of which nothing runs; `None` if there is nothing to end.
+    pub(super) fn begin_release(&self, uid: &str) -> Result<Option<Removal>, Refusal> {
+        let mut table = self.lock();
+        loop {
+            let Some(entry) = table.pods.get_mut(uid) else {
+                return Ok(None);
+            };
+            if matches!(entry.phase, Phase::Released) {
+                return Ok(None);
+            }
+            if let Some((container, running)) = entry.running() {
+                return Err(Refusal::StillRunning {
+                    uid: uid.to_owned(),
+                    container,
+                    running,
+                });
+            }
+            if let Some(removal) = entry.begin_removal() {
+                return Ok(Some(removal));
+            }
+            table = self.wait(table);
+        }
+    }
+
+    /// Only the records and logs of the pod are left.
+    pub(super) fn finish_release(&self, uid: &str) {
+        self.change(uid, |entry| {
+            entry.phase = Phase::Released;
+            let reason = "the pod has ended, and what it ran in with it";
+            entry.state.lost.get_or_insert(reason.to_owned());
+        });
     }
 
     /// A removal stopped half-way: the pod is lost and can be removed again.

@@ -8,7 +8,9 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use rustix::fs::Mode;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
+use super::directory;
 use crate::mounts::{self, Tmpfs};
 use crate::paths::{NodePaths, SocketPath};
 use crate::record;
@@ -16,6 +18,9 @@ use crate::state::PodState;
 
 /// Begins the name of a pod's directory while it is being removed.
 pub(super) const REMOVING: &str = ".removing-";
+
+/// As container runtimes have it. Programs that close all descriptors one by one are slow above it.
+const DESCRIPTOR_COUNT_MAX: u64 = 1 << 20;
 
 /// Sends errors to the node's log: the client's terminal is not ours.
 pub(super) fn redirect_errors(paths: &NodePaths) -> io::Result<()> {
@@ -27,6 +32,25 @@ pub(super) fn redirect_errors(paths: &NodePaths) -> io::Result<()> {
 /// Containers start with the usual mask for new files, whatever the client's was.
 pub(super) fn set_file_mask() {
     rustix::process::umask(Mode::from_raw_mode(0o022));
+}
+
+/// Each pod costs the node a few descriptors, and the usual soft limit is made for programs that use
+/// `select`. Containers inherit it: Ray asks for as much.
+pub(super) fn raise_descriptor_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    let raised = Rlimit {
+        current: descriptor_limit(limit.current, limit.maximum),
+        maximum: limit.maximum,
+    };
+    if let Err(error) = setrlimit(Resource::Nofile, raised) {
+        eprintln!("node: more descriptors: {error}");
+    }
+}
+
+/// The soft limit that is taken, of soft and hard limit; None: no limit.
+fn descriptor_limit(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
+    let wanted = hard.map_or(DESCRIPTOR_COUNT_MAX, |hard| hard.min(DESCRIPTOR_COUNT_MAX));
+    soft.map(|soft| soft.max(wanted))
 }
 
 /// The node's own process table, and mount points that exist inside the node only.
@@ -48,14 +72,20 @@ pub(super) fn mount(paths: &NodePaths) -> Result<(), String> {
     Ok(())
 }
 
-/// The pods of an earlier node, whose processes are gone; what is no whole pod is removed.
+/// The pods of an earlier node, whose processes are gone: only their records and logs stay. What is no
+/// whole pod is removed.
 pub(super) fn find_lost(paths: &NodePaths) -> BTreeMap<String, PodState> {
     let reason = "the node process ended, and the pod's processes with it";
     let mut found = BTreeMap::new();
     for name in record::names(&paths.pods_dir()) {
         let pod = paths.pod(&name);
         match record::read_lost(&pod, reason) {
-            Some(state) if state.uid == name => drop(found.insert(name, state)),
+            Some(state) if state.uid == name => {
+                if let Err(error) = directory::clear(paths, &name) {
+                    eprintln!("node: {}: {error}", pod.dir().display());
+                }
+                found.insert(name, state);
+            }
             _ => {
                 if let Err(error) = fs::remove_dir_all(pod.dir()) {
                     eprintln!("node: {}: {error}", pod.dir().display());
@@ -84,4 +114,24 @@ pub(super) fn listen(paths: &NodePaths) -> io::Result<UnixListener> {
 pub(super) fn clear(paths: &NodePaths) {
     let _ = fs::remove_file(paths.socket());
     let _ = fs::remove_dir(paths.pods_dir());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_goes_up_to_the_hard_one_within_reason_and_never_down() {
+        let many = Some(DESCRIPTOR_COUNT_MAX);
+        for (soft, hard, taken) in [
+            (Some(1024), Some(4096), Some(4096)),
+            (Some(1024), Some(u64::MAX), many),
+            (Some(1024), None, many),
+            (Some(4096), Some(4096), Some(4096)),
+            (Some(u64::MAX), Some(u64::MAX), Some(u64::MAX)),
+            (None, None, None),
+        ] {
+            assert_eq!(descriptor_limit(soft, hard), taken, "{soft:?} {hard:?}");
+        }
+    }
 }

@@ -11,6 +11,7 @@ mod files;
 mod life;
 mod many;
 mod network;
+mod release;
 mod runner;
 mod world;
 
@@ -129,6 +130,14 @@ const TESTS: &[Test] = &[
     (
         "death::two_clients_share_a_node",
         death::two_clients_share_a_node,
+    ),
+    (
+        "release::a_released_pod_keeps_its_records_and_logs_only",
+        release::a_released_pod_keeps_its_records_and_logs_only,
+    ),
+    (
+        "release::what_containers_hid_goes_with_their_node",
+        release::what_containers_hid_goes_with_their_node,
     ),
     (
         "many::a_hundred_pods_come_and_go",

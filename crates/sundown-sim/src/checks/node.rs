@@ -53,6 +53,7 @@ pub(crate) fn on_call(
     let pod = match call {
         Call::Signal { run, signal: 9 } => &run.pod,
         Call::Remove { pod } => pod,
+        Call::Release { pod } => return on_release(pod, ledger, node),
         Call::Prepare(_)
         | Call::Start(_)
         | Call::Hook { .. }
@@ -73,12 +74,36 @@ pub(crate) fn on_call(
     is_early.then(|| Violation::new("P5", format!("{pod} is killed before its grace is over")))
 }
 
+/// What a finished pod ran in goes after its end is on record, and never with something in it.
+fn on_release(pod: &Uid, ledger: &Ledger, node: &Node) -> Option<Violation> {
+    if node.runs(pod) {
+        return Some(Violation::new(
+            "P5",
+            format!("{pod} is released while it runs"),
+        ));
+    }
+    let live = ledger.live.values().find(|version| version.uid == *pod);
+    let is_early = live.is_some_and(|version| !is_over(version));
+    is_early.then(|| Violation::new("P4", format!("{pod} is released before its end is told")))
+}
+
+fn is_over(pod: &Version) -> bool {
+    let phase = pod.json.pointer("/status/phase").and_then(Value::as_str);
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
+
 /// Judges a world at rest.
 pub(crate) fn at_rest(ledger: &Ledger, node: &Node) -> Vec<Violation> {
     let mut found = Vec::new();
     let live: BTreeSet<&Uid> = ledger.live.values().map(|version| &version.uid).collect();
     for pod in node.pods().filter(|pod| !live.contains(pod)) {
         let text = format!("{pod} is gone and still on the node");
+        found.push(Violation::new("P1", text));
+    }
+    let over = ledger.live.values().filter(|version| is_over(version));
+    let over: BTreeSet<&Uid> = over.map(|version| &version.uid).collect();
+    for pod in node.placed().filter(|pod| over.contains(pod)) {
+        let text = format!("{pod} is finished and keeps its place on the node");
         found.push(Violation::new("P1", text));
     }
     for run in &node.truth.doubled {
@@ -136,12 +161,8 @@ fn parallel(new: &Version, before: &Ledger, broken: &mut dyn FnMut(&'static str,
             .find(|version| version.uid == owner.uid);
         let wanted = job.and_then(|job| job.json.pointer("/spec/parallelism")?.as_u64());
         let is_active = |version: &&std::sync::Arc<Version>| {
-            let phase = version
-                .json
-                .pointer("/status/phase")
-                .and_then(Value::as_str);
             version.deleted_at().is_none()
-                && !matches!(phase, Some("Succeeded" | "Failed"))
+                && !is_over(version)
                 && version.owners().iter().any(|it| it.uid == owner.uid)
         };
         let active = before.live.values().filter(is_active).count() as u64;

@@ -6,6 +6,7 @@ use std::net::SocketAddrV4;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use sundown_embedded::Local;
 use sundown_node::{Forward, SocketPath};
@@ -19,6 +20,9 @@ use super::{Answer, Graces, Hello, NodeStanding, Request, SOCKET, Standing, stop
 
 /// Connections at once; further ones wait to be accepted.
 const CONNECTION_COUNT_MAX: usize = 256;
+
+/// How long nothing is accepted after an accept that failed.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// What is served.
 #[derive(Debug)]
@@ -82,14 +86,17 @@ impl Control {
             tokio::select! {
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => {
-                    if let Ok((stream, _)) = accepted {
-                        let served = Arc::clone(&served);
-                        connections.spawn(async move {
-                            if let Err(error) = answer(&served, stream).await {
-                                tracing::debug!(%error, "control connection");
-                            }
-                        });
-                    }
+                    let Ok((stream, _)) = accepted else {
+                        // Usually a lack of descriptors: at once it would fail again.
+                        tokio::time::sleep(ACCEPT_PAUSE).await;
+                        continue;
+                    };
+                    let served = Arc::clone(&served);
+                    connections.spawn(async move {
+                        if let Err(error) = answer(&served, stream).await {
+                            tracing::debug!(%error, "control connection");
+                        }
+                    });
                 }
             }
         }

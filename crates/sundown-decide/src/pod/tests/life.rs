@@ -146,6 +146,10 @@ impl Life {
                 let state = State::Running { started_at };
                 self.set(&launch.run, state);
             }
+            Call::Release { .. } => {
+                self.node.lost = Some("it was released".to_owned());
+                self.report();
+            }
             Call::Remove { .. } => self.say(Report::Removed { pod: uid() }),
             Call::Hook { .. } | Call::Signal { .. } | Call::Pull { .. } | Call::Names(_) => {}
         }
@@ -219,6 +223,7 @@ pub(super) fn starts(calls: &[Call]) -> Vec<(String, u32)> {
         Call::Prepare(_)
         | Call::Hook { .. }
         | Call::Signal { .. }
+        | Call::Release { .. }
         | Call::Remove { .. }
         | Call::Pull { .. }
         | Call::Names(_) => None,
@@ -233,6 +238,7 @@ pub(super) fn signals(calls: &[Call]) -> Vec<i32> {
         Call::Prepare(_)
         | Call::Start(_)
         | Call::Hook { .. }
+        | Call::Release { .. }
         | Call::Remove { .. }
         | Call::Pull { .. }
         | Call::Names(_) => None,

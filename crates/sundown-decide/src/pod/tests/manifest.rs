@@ -23,6 +23,7 @@ fn launch(pod: A) -> Launch {
         Call::Prepare(_)
         | Call::Hook { .. }
         | Call::Signal { .. }
+        | Call::Release { .. }
         | Call::Remove { .. }
         | Call::Pull { .. }
         | Call::Names(_) => None,

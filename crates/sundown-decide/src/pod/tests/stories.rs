@@ -38,12 +38,21 @@ fn a_pod_gets_its_place_then_its_record_then_its_run_then_its_end() {
     assert_eq!(life.status("/containerStatuses/0/ready"), true);
     assert_eq!(life.turn(2).0, Reason::Runs);
     life.exits(&run(0), 5, 0);
-    assert!(life.settle(5).is_empty());
+    let (reason, calls) = life.turn(5);
+    assert_eq!(reason, Reason::Records);
+    assert!(calls.is_empty(), "its place stays until its end is told");
     assert_eq!(life.status("/phase"), "Succeeded");
     let ended = life.status("/containerStatuses/0/state/terminated");
     assert_eq!(ended["exitCode"], 0);
     assert_eq!(ended["reason"], "Completed");
+    let (reason, calls) = life.turn(5);
+    assert_eq!(reason, Reason::Vacates);
+    assert!(matches!(&calls[..], [Call::Release { .. }]), "{calls:?}");
+    assert!(life.turn(5).1.is_empty(), "it takes a moment to show");
+    life.carry_out(&calls[0], 5);
+    let before = life.pod.json.clone();
     assert_eq!(life.turn(6).0, Reason::Finished);
+    assert_eq!(life.pod.json, before, "no further write");
 }
 
 #[test]
@@ -139,7 +148,11 @@ fn a_policy_decides_what_the_end_of_a_container_means() {
         let mut life = Life::of(a_pod().with("/spec/restartPolicy", json!(policy)));
         life.settle(0);
         life.exits(&run(0), 1, exit);
-        assert_eq!(!life.settle(1).is_empty(), again, "{policy} {exit}");
+        assert_eq!(
+            !starts(&life.settle(1)).is_empty(),
+            again,
+            "{policy} {exit}"
+        );
         assert_eq!(life.status("/phase"), phase, "{policy} {exit}");
     }
 }
@@ -166,7 +179,7 @@ fn init_containers_run_one_after_the_other_before_the_rest() {
     fails = Life::of(fails.pod.with("/status", json!({})));
     fails.settle(0);
     fails.exits(&of("one"), 1, 1);
-    assert!(fails.settle(1).is_empty());
+    assert!(starts(&fails.settle(1)).is_empty());
     assert_eq!(fails.status("/phase"), "Failed");
 }
 
@@ -269,7 +282,7 @@ fn the_deadline_of_a_pod_ends_it() {
     assert_eq!(life.status("/reason"), "DeadlineExceeded");
     assert_eq!(signals(&life.settle(90)), [9]);
     life.exits(&run(0), 90, 137);
-    assert!(life.settle(91).is_empty(), "no restart");
+    assert!(starts(&life.settle(91)).is_empty(), "no restart");
 }
 
 #[test]

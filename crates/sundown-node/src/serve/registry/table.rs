@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use super::Removal;
 use crate::network::Subnet;
 use crate::serve::hands::Hands;
 use crate::state::{Change, PodState};
@@ -43,7 +44,10 @@ pub(super) struct Entry {
 pub(super) enum Phase {
     Creating,
     Live(Arc<Hands>),
+    /// Its init is gone; its link and its files may be there.
     Lost,
+    /// Only records and logs are left of it, and its address is not its own any more.
+    Released,
     Removing,
 }
 
@@ -51,7 +55,7 @@ impl Table {
     /// The pods that an earlier node lost.
     pub(super) fn new(lost: BTreeMap<String, PodState>, subnet: Subnet) -> Self {
         let entries = lost.into_iter().map(|(uid, state)| {
-            let mut entry = Entry::new(state, Phase::Lost);
+            let mut entry = Entry::new(state, Phase::Released);
             entry.revision = 1;
             (uid, entry)
         });
@@ -90,7 +94,7 @@ impl Table {
 
     /// Pods that need the node.
     pub(super) fn live_count(&self) -> usize {
-        let is_live = |entry: &&Entry| !matches!(entry.phase, Phase::Lost);
+        let is_live = |entry: &&Entry| !matches!(entry.phase, Phase::Lost | Phase::Released);
         self.pods.values().filter(is_live).count()
     }
 
@@ -99,7 +103,7 @@ impl Table {
         let is_busy = |entry: &&Entry| match entry.phase {
             Phase::Creating | Phase::Removing => true,
             Phase::Live(_) => !entry.ordered.is_empty() || !entry.state.has_ended(),
-            Phase::Lost => false,
+            Phase::Lost | Phase::Released => false,
         };
         self.pods.values().filter(is_busy).count()
     }
@@ -121,9 +125,9 @@ impl Table {
         wanted: Option<Ipv4Addr>,
     ) -> Result<Ipv4Addr, Refusal> {
         let is_taken = |address: Ipv4Addr| {
-            self.pods
-                .values()
-                .any(|entry| entry.state.address == address)
+            let holders = self.pods.values();
+            let mut holders = holders.filter(|entry| !matches!(entry.phase, Phase::Released));
+            holders.any(|entry| entry.state.address == address)
         };
         let refuse = |address: Ipv4Addr, why: &str| Refusal::Address {
             address,
@@ -162,6 +166,27 @@ impl Entry {
             phase,
             ordered: BTreeSet::new(),
         }
+    }
+
+    /// A run that has not ended, or of whose start nothing was heard.
+    pub(super) fn running(&self) -> Option<(String, u32)> {
+        let mut running = self.state.containers.iter();
+        let running = running.find(|(_, status)| status.state.is_running());
+        let running = running.map(|(name, status)| (name.clone(), status.attempt));
+        running.or_else(|| self.ordered.first().cloned())
+    }
+
+    /// Takes the pod out of use; `None` while somebody else makes or removes it.
+    pub(super) fn begin_removal(&mut self) -> Option<Removal> {
+        let hands = match &self.phase {
+            Phase::Creating | Phase::Removing => return None,
+            Phase::Live(hands) => Some(Arc::clone(hands)),
+            Phase::Lost | Phase::Released => None,
+        };
+        let holds_address = !matches!(self.phase, Phase::Released);
+        let address = holds_address.then_some(self.state.address);
+        self.phase = Phase::Removing;
+        Some(Removal { address, hands })
     }
 
     /// A pod that is still being made has not been promised to anybody.

@@ -1,0 +1,72 @@
+//! The end of a finished pod: what it ran in goes, what it left stays.
+
+use serde_json::json;
+use sundown_model::node::{self, Call};
+use sundown_model::{DeedOutcome, DeedRefusal, Subject};
+
+use super::life::{Life, a_pod, run, signals, uid};
+use crate::pod::Reason;
+
+/// Each finished pod kept an init, a network and a few descriptors; a few hundred stopped the node.
+#[test]
+fn a_finished_pod_gives_its_place_back_when_nothing_of_it_runs() {
+    let sidecar = json!([{ "name": "side", "image": "i", "restartPolicy": "Always" }]);
+    let mut life = Life::of(a_pod().with("/spec/initContainers", sidecar));
+    life.settle(0);
+    let side = node::Run {
+        container: "side".into(),
+        ..run(0)
+    };
+    life.exits(&run(0), 5, 0);
+    let calls = life.settle(5);
+    assert_eq!(signals(&calls), [15]);
+    assert!(releases(&calls) == 0, "its sidecar runs");
+    assert_eq!(life.status("/phase"), "Succeeded");
+    assert_eq!(placed(&life), "True");
+    life.exits(&side, 6, 0);
+    // Another one takes over here: the node and the record tell the rest.
+    let mut other = Life::of(life.pod.clone());
+    other.node = life.node.clone();
+    other.report();
+    assert_eq!(releases(&other.settle(6)), 1);
+    assert_eq!(placed(&other), "False");
+    assert_eq!(other.decide(7).reason, Reason::Finished);
+    // A node that was killed has only records of it, and there is nothing to give back.
+    let mut lost = Life::of(other.pod.clone());
+    lost.node = other.node.clone();
+    lost.node.lost = Some("the node process ended".to_owned());
+    lost.report();
+    assert!(lost.settle(8).is_empty());
+    assert_eq!(lost.pod.json, other.pod.json);
+    other.delete(40, 30);
+    let calls = other.settle(10);
+    assert!(matches!(&calls[..], [Call::Remove { .. }]), "{calls:?}");
+}
+
+#[test]
+fn a_release_that_failed_is_tried_again() {
+    let mut life = Life::of(a_pod());
+    life.settle(0);
+    life.exits(&run(0), 5, 0);
+    life.turn(5);
+    let refused = DeedOutcome::Refused(DeedRefusal {
+        missing: None,
+        reason: "StillRunning".to_owned(),
+        message: "attempt 0 of container main still runs".to_owned(),
+    });
+    let scene = life.scene.clone();
+    life.scene = scene.done(Subject::Release(uid()), 5, refused);
+    assert_eq!(releases(&life.settle(6)), 1);
+}
+
+fn releases(calls: &[Call]) -> usize {
+    let is_release = |call: &&Call| matches!(call, Call::Release { .. });
+    calls.iter().filter(is_release).count()
+}
+
+fn placed(life: &Life) -> String {
+    let conditions = life.status("/conditions");
+    let mut conditions = conditions.as_array().unwrap().iter();
+    let placed = conditions.find(|it| it["type"] == "PodReadyToStartContainers");
+    placed.unwrap()["status"].as_str().unwrap().to_owned()
+}
