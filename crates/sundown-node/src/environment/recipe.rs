@@ -193,17 +193,28 @@ fn ray(tag: &str) -> Option<Recipe> {
         && version
             .chars()
             .all(|c| c.is_ascii_alphanumeric() || c == '.');
-    let requirement = match version {
-        "latest" => "ray[default]".to_owned(),
-        _ if is_version => format!("ray[default]=={version}"),
-        _ => return None,
-    };
+    if version != "latest" && !is_version {
+        return None;
+    }
     let python = parts.find_map(|part| python_digits(part.strip_prefix("py")?));
     Some(Recipe::Packages {
         name: format!("ray-{version}"),
-        requirements: vec![requirement],
+        requirements: vec![requirement(version)],
         python,
     })
+}
+
+fn requirement(version: &str) -> String {
+    match version {
+        "latest" => "ray[default]".to_owned(),
+        version => format!("ray[default]=={version}"),
+    }
+}
+
+/// Whether the name of an environment says all that is in it: a version of Ray, and nothing else.
+pub(super) fn is_told_by_name(name: &str, requirements: &[String]) -> bool {
+    let version = name.strip_prefix("ray-");
+    version.is_some_and(|version| requirements == [requirement(version)])
 }
 
 /// `311` is 3.11, `39` is 3.9.

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::make::{self, MakeError, Order, Progress};
 use super::python;
-use super::recipe::{PythonVersion, Recipe, Rules};
+use super::recipe::{PythonVersion, Recipe, Rules, is_told_by_name};
 use super::{Environment, Standing};
 use crate::spec::is_plain_name;
 
@@ -75,7 +75,7 @@ impl Environments {
                 python,
             } => {
                 let path = self.path(&name, &requirements, python);
-                match mark(&path) {
+                match mark(&path).filter(|mark| mark.requirements == requirements) {
                     Some(mark) => Standing::Ready(virtual_environment(&path, &mark.prefix)),
                     None => Standing::Missing,
                 }
@@ -108,7 +108,7 @@ impl Environments {
         };
         let path = self.path(&name, &requirements, python);
         let _lock = self.lock(&path).await?;
-        if let Some(mark) = mark(&path) {
+        if let Some(mark) = mark(&path).filter(|mark| mark.requirements == requirements) {
             return Ok(virtual_environment(&path, &mark.prefix));
         }
         let order = Order {
@@ -200,10 +200,10 @@ impl Environments {
         let python = python.map_or("py3".to_owned(), |(major, minor)| {
             format!("py{major}.{minor}")
         });
-        let further = if requirements.len() > 1 {
-            format!("-{:08x}", xxh3_64(requirements.join("\n").as_bytes()) >> 32)
-        } else {
+        let further = if is_told_by_name(name, requirements) {
             String::new()
+        } else {
+            format!("-{:08x}", xxh3_64(requirements.join("\n").as_bytes()) >> 32)
         };
         let name = format!("{name}-{python}{further}");
         victim(&self.directory, &name).expect("the name of a recipe is plain")

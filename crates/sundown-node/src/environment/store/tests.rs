@@ -89,11 +89,43 @@ async fn a_missing_python_is_named_with_what_to_install() -> Result<()> {
     Ok(())
 }
 
+/// Two rules of one package each, both like `python`, shared one environment: whoever came second ran
+/// in that of the first.
 #[test]
-fn further_packages_make_another_environment() {
+fn other_packages_make_another_environment() {
     let environments = in_directory(Path::new("/cache"));
-    let one = environments.path("ray-1", &["ray==1".into()], None);
-    let two = environments.path("ray-1", &["ray==1".into(), "torch".into()], None);
-    assert_eq!(one, Path::new("/cache/ray-1-py3"));
-    assert_ne!(one, two);
+    let path = |name: &str, requirements: &[&str]| {
+        let requirements: Vec<String> = requirements.iter().map(|&it| it.to_owned()).collect();
+        environments.path(name, &requirements, None)
+    };
+    let plain = path("ray-1.0", &["ray[default]==1.0"]);
+    assert_eq!(plain, Path::new("/cache/ray-1.0-py3"));
+    let latest = path("ray-latest", &["ray[default]"]);
+    assert_eq!(latest, Path::new("/cache/ray-latest-py3"));
+    let all = [
+        plain,
+        latest,
+        path("ray-1.0", &["ray[default]==1.0", "torch"]),
+        path("python", &["numpy"]),
+        path("python", &["pandas"]),
+        path("python", &["ray[default]==1.0"]),
+        path("python", &["ray[default]==2.0"]),
+    ];
+    let different: std::collections::BTreeSet<_> = all.iter().collect();
+    assert_eq!(different.len(), all.len(), "{all:?}");
+}
+
+#[tokio::test]
+async fn an_environment_with_other_packages_is_not_the_one() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    let path = home.path().join("ray-2.52.0-py3");
+    fs::create_dir_all(&path)?;
+    let mark = serde_json::json!({
+        "requirements": ["ray[default]==2.9.0"], "python": [3, 11], "prefix": home.path(),
+    });
+    fs::write(path.join(MARK), mark.to_string())?;
+    let standing = environments.standing("rayproject/ray:2.52.0").await;
+    assert_eq!(standing, Standing::Missing);
+    Ok(())
 }
