@@ -6,7 +6,7 @@ use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, Note, ObjectKey, Part,
 
 use super::fit::NodeView;
 use super::reason::Reason;
-use super::view::{PodView, is_pending, is_placed_on};
+use super::view::{PodView, is_head, is_initializing, is_pending, is_placed_on};
 use crate::json::{after, items, text, written};
 use crate::kinds::{NODE, POD};
 use crate::pod::NODE_NAME;
@@ -29,6 +29,32 @@ pub(super) struct Round<'a> {
     wake_at: Option<Timestamp>,
 }
 
+/// How many heavy pods start.
+#[derive(Debug, Default)]
+struct Starting {
+    all: usize,
+    /// Those that are beyond their init containers.
+    at_work: usize,
+}
+
+impl Starting {
+    fn add(&mut self, pod: &PodView<'_>) {
+        if pod.is_heavy {
+            self.all += 1;
+            self.at_work += usize::from(!is_initializing(pod.object));
+        }
+    }
+
+    /// How many hold up a pod. A head is not held up by those who may be waiting for it.
+    fn before(&self, pod: &PodView<'_>) -> usize {
+        if is_head(pod.object) {
+            self.at_work
+        } else {
+            self.all
+        }
+    }
+}
+
 /// Judges all pending pods; None: there is no node.
 pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
     let key = ObjectKey::cluster(&NODE.resource(), NODE_NAME);
@@ -39,7 +65,7 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
     if pending.is_empty() {
         return Some(Round::default());
     }
-    let mut starting = 0;
+    let mut starting = Starting::default();
     let mut wake_at: Option<Timestamp> = None;
     for pod in cache
         .of(&resource)
@@ -50,7 +76,7 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
         let until = pod.bound_at.map(|at| after(at, START_SECONDS));
         let is_starting = pod.is_heavy && !pod.is_ready && !pod.object.is_deleting();
         if let Some(until) = until.filter(|until| is_starting && now < *until) {
-            starting += 1;
+            starting.add(&pod);
             wake_at = [wake_at, Some(until)].into_iter().flatten().min();
         }
     }
@@ -65,12 +91,13 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
             let why = obstacles.join(", ");
             let message = format!("0/1 nodes are available: {why}.");
             Reason::Unschedulable { message }
-        } else if pod.is_heavy && starting >= node.cores() {
+        } else if pod.is_heavy && starting.before(&pod) >= node.cores() {
             has_waiting = true;
+            let starting = starting.before(&pod);
             Reason::AwaitsStarts { starting }
         } else {
             node.take(&pod);
-            starting += usize::from(pod.is_heavy);
+            starting.add(&pod);
             Reason::Binds
         };
         verdicts.push(Verdict { pod, reason });

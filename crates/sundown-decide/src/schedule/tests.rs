@@ -226,6 +226,44 @@ fn only_so_many_heavy_pods_start_at_once() {
     assert_eq!(names_bound(&[&node, &first, &second, &third], 300), ["c"]);
 }
 
+/// Workers are bound in the order of their names and wait for their head in an init container; the head
+/// waited five minutes for them to be ready.
+#[test]
+fn a_head_waits_neither_behind_its_workers_nor_for_them() {
+    let node = a_node().with(
+        "/status/allocatable",
+        json!({ "cpu": "2", "memory": "4Gi" }),
+    );
+    let ray = |name: &str, role: &str| {
+        let container = json!({ "name": "main", "image": "rayproject/ray:2.9.0" });
+        a("pod", name)
+            .with("/metadata/labels", json!({ "ray.io/node-type": role }))
+            .with("/spec/containers", json!([container]))
+    };
+    let worker = |name: &str| {
+        let waits = json!([{ "name": "wait-gcs-ready", "image": "rayproject/ray:2.9.0" }]);
+        ray(name, "worker").with("/spec/initContainers", waits)
+    };
+    let head = ray("z-head", "head");
+    let (first, second) = (worker("a"), worker("b"));
+    let third = worker("c");
+    assert_eq!(
+        names_bound(&[&node, &first, &second, &third, &head], 0),
+        ["z-head", "a"]
+    );
+    let bound_both = [bound(first, 0), bound(second, 0)];
+    let [first, second] = &bound_both;
+    let seen = [&node, first, second, &third, &head];
+    assert_eq!(names_bound(&seen, 10), ["z-head"], "others wait for them");
+    let passed = bound_both.clone().map(|mut pod| {
+        let conditions = pod.json["status"]["conditions"].as_array_mut().unwrap();
+        conditions.push(json!({ "type": "Initialized", "status": "True" }));
+        pod
+    });
+    let seen = [&node, &passed[0], &passed[1], &head];
+    assert_eq!(reason(&seen, &head), Reason::AwaitsStarts { starting: 2 });
+}
+
 #[test]
 fn who_matters_more_or_came_first_comes_first() {
     let node = a_node();

@@ -53,8 +53,8 @@ pub(super) struct PodView<'a> {
     /// When it was bound.
     pub(super) bound_at: Option<Timestamp>,
     pub(super) requests: Amounts,
-    /// Who comes first: the more important, then the older.
-    pub(super) order: (i64, String, ObjectKey),
+    /// Who comes first: the more important, then the older, then the head before its workers.
+    pub(super) order: (i64, String, bool, ObjectKey),
 }
 
 impl<'a> PodView<'a> {
@@ -79,10 +79,25 @@ impl<'a> PodView<'a> {
             order: (
                 -priority.unwrap_or(0),
                 word(object, "/metadata/creationTimestamp").to_owned(),
+                !is_head(object),
                 object.key().clone(),
             ),
         }
     }
+}
+
+/// Whether others wait for this pod: the head of a Ray cluster.
+pub(super) fn is_head(pod: &Object) -> bool {
+    let labels = pod.field("/metadata/labels");
+    labels.is_some_and(|labels| text(labels, "ray.io/node-type") == "head")
+}
+
+/// Whether its own work has not begun: a worker waits for its head in an init container.
+pub(super) fn is_initializing(pod: &Object) -> bool {
+    let mut conditions = items(pod.field("/status/conditions")).iter();
+    let has_passed =
+        conditions.any(|it| text(it, "type") == "Initialized" && text(it, "status") == "True");
+    !items(pod.field("/spec/initContainers")).is_empty() && !has_passed
 }
 
 /// Whether a pod waits for a node.
