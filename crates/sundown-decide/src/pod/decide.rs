@@ -8,11 +8,11 @@ use sundown_model::{
     ACTIONS_MAX, Action, Cache, Decision, DeedOutcome, Facts, Part, Patch, Subject, Write, node,
 };
 
-use super::chart::{Chart, Next, Scene, Shown};
+use super::chart::{Chart, Next, Scene, Shown, Standing};
 use super::launch::{self, Place};
 use super::reason::Reason;
 use super::status::{self, Failure};
-use super::view::PodView;
+use super::view::{PodView, Role};
 use super::{account, deed, holds_until, image, notes, sandbox, settles_at, stop, unsupported};
 use crate::json::{after, instant};
 
@@ -256,12 +256,8 @@ fn end(
     mut draft: Draft,
 ) -> Decision<Reason> {
     let pod = scene.pod;
-    let ends = chart.main.iter().filter_map(|it| match &it.shown {
-        Shown::Ended(ended) => instant(ended, "finishedAt"),
-        Shown::Waiting { .. } | Shown::Running { .. } => None,
-    });
     let over = deadline(pod).filter(|at| *at <= scene.now);
-    let ended_at = over.or_else(|| ends.max()).unwrap_or(scene.now);
+    let ended_at = over.or_else(|| ended_at(chart)).unwrap_or(scene.now);
     let stop = stop::all(scene, chart, after(ended_at, pod.grace_seconds));
     let is_stopping = !stop.running.is_empty();
     draft.actions.extend(stop.actions);
@@ -281,6 +277,18 @@ fn end(
         (false, false, false) => Reason::Finished,
     };
     draft.end(reason)
+}
+
+/// When a pod came to its end: with its last main container, or with the init container that failed.
+/// Sidecars end after that, and none of them gives the others more time.
+fn ended_at(chart: &Chart) -> Option<Timestamp> {
+    let end = |it: &Standing| match &it.shown {
+        Shown::Ended(ended) => instant(ended, "finishedAt"),
+        Shown::Waiting { .. } | Shown::Running { .. } => None,
+    };
+    let has_failed = |it: &&Standing| it.role == Role::Init && !it.has_passed();
+    let main = chart.main.iter().filter_map(end).max();
+    main.or_else(|| chart.init.iter().filter(has_failed).filter_map(end).max())
 }
 
 /// The end stands on record, so nobody asks the place for it any more. As the kubelet stops the sandbox

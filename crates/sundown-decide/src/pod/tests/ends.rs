@@ -6,6 +6,7 @@ use sundown_model::{DeedOutcome, DeedRefusal, Subject};
 
 use super::life::{Life, a_pod, run, signals, uid};
 use crate::pod::Reason;
+use crate::testing::at;
 
 /// Each finished pod kept an init, a network and a few descriptors; a few hundred stopped the node.
 #[test]
@@ -41,6 +42,31 @@ fn a_finished_pod_gives_its_place_back_when_nothing_of_it_runs() {
     other.delete(40, 30);
     let calls = other.settle(10);
     assert!(matches!(&calls[..], [Call::Remove { .. }]), "{calls:?}");
+}
+
+/// Its time to end was counted from every new look, so it never came.
+#[test]
+fn a_deaf_sidecar_is_killed_after_an_init_container_failed() {
+    let inits = json!([
+        { "name": "side", "image": "i", "restartPolicy": "Always" },
+        { "name": "other", "image": "i", "restartPolicy": "Always" },
+        { "name": "first", "image": "i" },
+    ]);
+    let mut life = Life::of(a_pod().with("/spec/initContainers", inits));
+    life.settle(0);
+    let of = |name: &str| node::Run {
+        container: name.into(),
+        ..run(0)
+    };
+    life.exits(&of("first"), 5, 1);
+    assert_eq!(signals(&life.settle(5)), [15, 15]);
+    assert_eq!(life.status("/phase"), "Failed");
+    life.exits(&of("other"), 20, 0);
+    assert!(life.settle(34).is_empty());
+    assert_eq!(life.decide(34).wake_at, Some(at(35)));
+    assert_eq!(signals(&life.settle(35)), [9]);
+    life.exits(&of("side"), 36, 137);
+    assert_eq!(releases(&life.settle(36)), 1);
 }
 
 #[test]
