@@ -122,6 +122,9 @@ pub struct Sandbox {
     pub namespace: Arc<str>,
     pub name: Arc<str>,
     pub hostname: String,
+    /// The domain below which the pod has a name of its own; None: it has none.
+    #[serde(default)]
+    pub domain: Option<String>,
     /// Further lines of `/etc/hosts`.
     pub hosts: Vec<(Ipv4Addr, Vec<String>)>,
     /// What `/etc/resolv.conf` appends to short names.

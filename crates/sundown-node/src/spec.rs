@@ -19,6 +19,10 @@ pub struct PodSpec {
     pub name: String,
     /// What `hostname` says inside; also an entry of the pod's hosts file.
     pub hostname: String,
+    /// The domain below which it has its full name in the hosts file, as
+    /// `set.default.svc.cluster.local`.
+    #[serde(default)]
+    pub domain: Option<String>,
     /// Given when the pod must keep an address; otherwise the node picks a free one.
     #[serde(default)]
     pub address: Option<Ipv4Addr>,

@@ -52,6 +52,7 @@ pub(super) fn sandbox(pod: &PodView<'_>, place: &Place) -> Result<Sandbox, Troub
         namespace: namespace.into(),
         name: pod.name().into(),
         hostname: hostname(pod),
+        domain: domain(pod),
         hosts: hosts(pod),
         search,
         shared_memory_bytes: shared_memory(pod, &volumes),
@@ -67,6 +68,13 @@ pub(crate) fn hostname(pod: &PodView<'_>) -> String {
     // What the kernel takes, as the kubelet cuts it.
     let cut: String = name.chars().take(63).collect();
     cut.trim_end_matches(['-', '.']).to_owned()
+}
+
+/// The domain that `spec.subdomain` names, as the kubelet makes it.
+fn domain(pod: &PodView<'_>) -> Option<String> {
+    let own = pod.object.field("/spec/subdomain").and_then(Value::as_str);
+    let own = own.filter(|name| !name.is_empty())?;
+    Some(format!("{own}.{}.svc.{DOMAIN}", pod.namespace()))
 }
 
 fn hosts(pod: &PodView<'_>) -> Vec<(Ipv4Addr, Vec<String>)> {

@@ -28,6 +28,7 @@ pub(super) async fn pod_spec(sandbox: &Sandbox, lookup: &Lookup) -> Result<PodSp
         namespace: sandbox.namespace.to_string(),
         name: sandbox.name.to_string(),
         hostname: sandbox.hostname.clone(),
+        domain: sandbox.domain.clone(),
         address: None,
         hosts: hosts.collect(),
         search_domains: sandbox.search.clone(),

@@ -1,7 +1,9 @@
 //! The command of a container: found, confined and started. Used for the container's own command and
 //! for commands that are run in it later.
 
+use std::ffi::{OsStr, OsString};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -101,12 +103,36 @@ pub(crate) fn prepare(spec: &ContainerSpec, argv: &[String]) -> Result<Command, 
     command.arg0(program);
     command.args(&argv[1..]);
     command.env_clear();
+    command.envs(own_variables(spec));
     command.envs(spec.env.iter().map(|(name, value)| (name, value)));
     command.current_dir(directory);
     if let Some(RunAs { user, group }) = spec.run_as.filter(|run_as| run_as.is_other()) {
         command.uid(user).gid(group);
     }
     Ok(command)
+}
+
+/// What a container runtime sets itself; whatever the manifest says is set over it.
+fn own_variables(spec: &ContainerSpec) -> [(&'static str, OsString); 2] {
+    let user = spec.run_as.map_or(0, |run_as| run_as.user);
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let home = home(&accounts, user, |path| Path::new(path).is_dir());
+    let names = rustix::system::uname();
+    let hostname = OsStr::from_bytes(names.nodename().to_bytes());
+    [("HOME", home.into()), ("HOSTNAME", hostname.to_owned())]
+}
+
+/// The home of a user by the accounts of the machine, if it is there inside; else that of root, or none
+/// in particular.
+fn home(accounts: &str, user: u32, is_there: impl Fn(&str) -> bool) -> String {
+    let mut accounts = accounts.lines().filter_map(|line| {
+        let mut fields = line.split(':').skip(2);
+        let (number, home) = (fields.next()?, fields.nth(2)?);
+        (number.parse() == Ok(user)).then_some(home)
+    });
+    let home = accounts.next().filter(|home| is_there(home));
+    let usual = if user == 0 { "/root" } else { "/" };
+    home.unwrap_or(usual).to_owned()
 }
 
 /// Names the program in an error of `spawn`.
@@ -143,4 +169,20 @@ fn find(program: &str, directory: &Path, env: &[(String, String)]) -> Result<Pat
 fn is_executable(path: &Path) -> bool {
     path.metadata()
         .is_ok_and(|metadata| metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_home_is_that_of_the_account_if_it_is_there() {
+        let accounts = "root:x:0:0:root:/root:/bin/bash\nbad\nray:x:1000:100::/home/ray:/bin/sh\n";
+        let of = |user, there: &str| home(accounts, user, |path| path == there);
+        assert_eq!(of(0, "/root"), "/root");
+        assert_eq!(of(1000, "/home/ray"), "/home/ray");
+        assert_eq!(of(1000, "/elsewhere"), "/", "it is not there inside");
+        assert_eq!(of(7, "/home/ray"), "/", "nobody knows it");
+        assert_eq!(home("", 0, |_| true), "/root");
+    }
 }

@@ -40,7 +40,11 @@ pub(super) fn write(
 
 fn hosts(spec: &PodSpec, address: Ipv4Addr) -> String {
     let mut text = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n".to_owned();
-    let _ = writeln!(text, "{address}\t{}", spec.hostname);
+    let hostname = &spec.hostname;
+    let _ = match &spec.domain {
+        Some(domain) => writeln!(text, "{address}\t{hostname}.{domain}\t{hostname}"),
+        None => writeln!(text, "{address}\t{hostname}"),
+    };
     for entry in &spec.hosts {
         let _ = writeln!(text, "{}\t{}", entry.address, entry.names.join("\t"));
     }

@@ -256,6 +256,26 @@ pub(crate) fn the_choice_of_isolation_is_told() -> Result<()> {
     })
 }
 
+pub(crate) fn a_container_knows_its_home_and_its_name() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let asks = "echo $HOME $HOSTNAME; cd && pwd; grep -c named.set.default.svc /etc/hosts";
+        let mut pod = a_pod("named");
+        pod.domain = Some("set.default.svc.cluster.local".to_owned());
+        world.run(pod, sh(asks)).await?;
+        let (_, log) = world.finish("named").await?;
+        ensure!(log == "/root named\n/root\n1", "{log}");
+        let mut container = sh("echo $HOME $HOSTNAME; grep told /etc/hosts | cut -f2-");
+        for (name, value) in [("HOME", "/tmp"), ("HOSTNAME", "mine")] {
+            container.env.push((name.to_owned(), value.to_owned()));
+        }
+        world.run(a_pod("told"), container).await?;
+        let (_, log) = world.finish("told").await?;
+        ensure!(log == "/tmp mine\ntold", "{log}");
+        world.close().await
+    })
+}
+
 pub(crate) fn another_user_runs_where_there_is_one() -> Result<()> {
     block_on(async {
         let world = World::new().await?;

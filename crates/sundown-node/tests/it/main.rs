@@ -58,6 +58,10 @@ const TESTS: &[Test] = &[
         life::the_choice_of_isolation_is_told,
     ),
     (
+        "life::a_container_knows_its_home_and_its_name",
+        life::a_container_knows_its_home_and_its_name,
+    ),
+    (
         "life::another_user_runs_where_there_is_one",
         life::another_user_runs_where_there_is_one,
     ),

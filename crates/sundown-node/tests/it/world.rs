@@ -175,6 +175,7 @@ pub(crate) fn a_pod(uid: &str) -> PodSpec {
         namespace: "default".to_owned(),
         name: uid.to_owned(),
         hostname: uid.to_owned(),
+        domain: None,
         address: None,
         hosts: Vec::new(),
         search_domains: vec![

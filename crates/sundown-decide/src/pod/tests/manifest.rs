@@ -98,6 +98,7 @@ fn a_variable_that_cannot_be_known_is_an_error_of_the_container() {
 fn a_place_has_names_hosts_and_volumes() {
     let pod = a_pod()
         .with("/spec/hostname", json!("head"))
+        .with("/spec/subdomain", json!("set"))
         .with("/spec/hostAliases", json!([{ "ip": "10.1.1.1", "hostnames": ["a", "b"] }]))
         .with(
             "/spec/volumes",
@@ -115,6 +116,8 @@ fn a_place_has_names_hosts_and_volumes() {
         }]));
     let sandbox = sandbox(pod);
     assert_eq!(sandbox.hostname, "head");
+    let domain = "set.here.svc.cluster.local";
+    assert_eq!(sandbox.domain.as_deref(), Some(domain));
     assert_eq!(sandbox.search[0], "here.svc.cluster.local");
     assert_eq!(sandbox.hosts[0].1, ["a", "b"]);
     assert_eq!(sandbox.shared_memory_bytes, Some(1 << 30));
