@@ -83,7 +83,7 @@ impl Controller for Pods {
         },
         Interest {
             scope: Scope::One(NODE),
-            fields: &["/status/addresses"],
+            fields: &["/status/addresses", "/status/allocatable"],
         },
         Interest {
             scope: Scope::One(SERVICE_ACCOUNT),

@@ -1,9 +1,9 @@
-//! What a pod needs to know of other objects: its service account, and the address of its node.
+//! What a pod needs to know of other objects: its service account, and the address and size of its node.
 
 use core::net::Ipv4Addr;
 
 use serde_json::Value;
-use sundown_model::{Cache, ObjectKey};
+use sundown_model::{Cache, Object, ObjectKey};
 
 use super::NODE_NAME;
 use super::view::PodView;
@@ -21,9 +21,19 @@ pub(super) fn has_token(pod: &PodView<'_>, cache: &Cache) -> bool {
     own.or(account).and_then(Value::as_bool).unwrap_or(true)
 }
 
+fn node(cache: &Cache) -> Option<&Object> {
+    let key = ObjectKey::cluster(&NODE.resource(), NODE_NAME);
+    cache.get(&key).map(|it| &**it)
+}
+
+/// What the node's object says that there is for pods.
+pub(super) fn allocatable(cache: &Cache) -> Option<&Value> {
+    node(cache)?.field("/status/allocatable")
+}
+
 /// The address that the node's object names.
 pub(super) fn host_address(cache: &Cache) -> Option<Ipv4Addr> {
-    let node = cache.get(&ObjectKey::cluster(&NODE.resource(), NODE_NAME))?;
+    let node = node(cache)?;
     let mut addresses = items(node.field("/status/addresses")).iter();
     let internal = addresses.find(|it| text(it, "type") == "InternalIP")?;
     text(internal, "address").parse().ok()

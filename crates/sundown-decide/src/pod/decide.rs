@@ -107,6 +107,7 @@ fn live(
     let place = Place {
         pod_address: scene.on_node.and_then(|it| it.address),
         host_address: account::host_address(sight.cache),
+        allocatable: account::allocatable(sight.cache),
         has_token: account::has_token(pod, sight.cache),
     };
     let placing = place_it(scene, &place, sight, &mut draft);
@@ -170,7 +171,7 @@ fn resting(chart: &Chart) -> Reason {
 /// Sees to it that the pod has a place; Some: it has none yet.
 fn place_it(
     scene: &Scene<'_>,
-    place: &Place,
+    place: &Place<'_>,
     sight: &Sight<'_>,
     draft: &mut Draft,
 ) -> Option<Reason> {
@@ -226,7 +227,7 @@ fn remove(scene: &Scene<'_>, draft: &mut Draft) {
 fn start(
     scene: &Scene<'_>,
     chart: &Chart,
-    place: &Place,
+    place: &Place<'_>,
     sight: &Sight<'_>,
     draft: &mut Draft,
 ) -> Vec<String> {

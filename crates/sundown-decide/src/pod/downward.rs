@@ -7,11 +7,15 @@ use super::view::{ContainerView, PodView};
 use crate::json::text;
 use crate::quantity;
 
+/// The resources of which a container without a limit may have all that the node has, as in upstream's
+/// `pkg/api/v1/resource/helpers.go`.
+const BOUNDED_BY_NODE: [&str; 3] = ["cpu", "memory", "ephemeral-storage"];
+
 /// A pod and where it is.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Seen<'a> {
     pub(super) pod: &'a PodView<'a>,
-    pub(super) place: &'a Place,
+    pub(super) place: &'a Place<'a>,
 }
 
 /// The value of a field path.
@@ -92,8 +96,16 @@ pub(super) fn resource(
         found.and_then(scalar)
     };
     // Without a limit upstream gives what the node has; without a request, the limit or nothing.
+    let of_node = || {
+        let has_bound = kind == "limits" && BOUNDED_BY_NODE.contains(&name);
+        let allocatable = seen.place.allocatable.filter(|_| has_bound)?;
+        allocatable.get(name).and_then(scalar)
+    };
+    let is_some = |it: &String| kind != "limits" || quantity::milli(it) != Some(0);
     let amount = amount(kind)
         .or_else(|| amount("limits"))
+        .filter(is_some)
+        .or_else(of_node)
         .unwrap_or_else(|| "0".to_owned());
     let divisor = json.get("divisor").and_then(scalar);
     let divisor = divisor.filter(|it| quantity::milli(it) != Some(0));

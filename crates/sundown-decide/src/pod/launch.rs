@@ -40,9 +40,11 @@ impl std::fmt::Display for Trouble {
 
 /// What the node knows and a container may ask for.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Place {
+pub(super) struct Place<'a> {
     pub(super) pod_address: Option<Ipv4Addr>,
     pub(super) host_address: Option<Ipv4Addr>,
+    /// What the node has for pods.
+    pub(super) allocatable: Option<&'a Value>,
     pub(super) has_token: bool,
 }
 
@@ -53,7 +55,7 @@ pub(super) fn launch(
     pod: &PodView<'_>,
     container: &ContainerView<'_>,
     attempt: u32,
-    place: Option<&Place>,
+    place: Option<&Place<'_>>,
 ) -> Result<Launch, Trouble> {
     let nowhere = Place::default();
     let place = place.unwrap_or(&nowhere);
@@ -139,7 +141,7 @@ fn variable(
     pod: &PodView<'_>,
     container: &ContainerView<'_>,
     json: &Value,
-    place: &Place,
+    place: &Place<'_>,
 ) -> Result<Option<Variable>, Trouble> {
     let name = text(json, "name").to_owned();
     let Some(source) = json.get("valueFrom") else {
@@ -180,7 +182,7 @@ fn variable(
     Ok(Some(plain(&name, &escape(&value))))
 }
 
-fn mounts(pod: &PodView<'_>, json: &Value, place: &Place) -> Result<Vec<Mount>, Trouble> {
+fn mounts(pod: &PodView<'_>, json: &Value, place: &Place<'_>) -> Result<Vec<Mount>, Trouble> {
     let named = |name: &str| sandbox::has_volume(pod, name);
     let mut all = Vec::new();
     for mount in list(json, "volumeMounts") {

@@ -30,7 +30,7 @@ pub(super) fn has_volume(pod: &PodView<'_>, name: &str) -> bool {
 /// Describes the place of a pod.
 ///
 /// Errors: something in the manifest cannot be understood or is not supported, and what.
-pub(super) fn sandbox(pod: &PodView<'_>, place: &Place) -> Result<Sandbox, Trouble> {
+pub(super) fn sandbox(pod: &PodView<'_>, place: &Place<'_>) -> Result<Sandbox, Trouble> {
     let json = items(pod.object.field("/spec/volumes"));
     let mut volumes = Vec::new();
     for volume in json {
@@ -99,7 +99,7 @@ fn shared_memory(pod: &PodView<'_>, volumes: &[Volume]) -> Option<u64> {
     }
 }
 
-fn content(pod: &PodView<'_>, volume: &Value, place: &Place) -> Result<Content, Trouble> {
+fn content(pod: &PodView<'_>, volume: &Value, place: &Place<'_>) -> Result<Content, Trouble> {
     if let Some(empty) = volume.get("emptyDir") {
         let size = text(empty, "sizeLimit");
         let bytes = quantity::units(size).filter(|_| !size.is_empty());
@@ -187,7 +187,7 @@ fn selection(source: &Value, name: &str) -> Selection {
     }
 }
 
-fn projected(pod: &PodView<'_>, part: &Value, place: &Place) -> Result<Files, Trouble> {
+fn projected(pod: &PodView<'_>, part: &Value, place: &Place<'_>) -> Result<Files, Trouble> {
     if let Some(source) = part.get("configMap") {
         return Ok(Files::ConfigMap(selection(source, "name")));
     }
@@ -209,7 +209,7 @@ fn projected(pod: &PodView<'_>, part: &Value, place: &Place) -> Result<Files, Tr
     Err(Trouble::new("a projected source is not supported here"))
 }
 
-fn texts_of(pod: &PodView<'_>, source: &Value, place: &Place) -> Result<Files, Trouble> {
+fn texts_of(pod: &PodView<'_>, source: &Value, place: &Place<'_>) -> Result<Files, Trouble> {
     let seen = Seen { pod, place };
     let mut files = std::collections::BTreeMap::new();
     for item in list(source, "items") {

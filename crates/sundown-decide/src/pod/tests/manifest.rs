@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use sundown_model::node::{Call, Content, Files, Launch, Sandbox, Variable};
 
 use super::life::{Life, a_pod};
-use crate::testing::A;
+use crate::testing::{A, a};
 
 fn sandbox(pod: A) -> Sandbox {
     let mut life = Life::of(pod);
@@ -16,8 +16,10 @@ fn sandbox(pod: A) -> Sandbox {
 }
 
 fn launch(pod: A) -> Launch {
-    let mut life = Life::of(pod);
-    let calls = life.settle(0);
+    started(&Life::of(pod).settle(0))
+}
+
+fn started(calls: &[Call]) -> Launch {
     let launch = calls.iter().find_map(|call| match call {
         Call::Start(launch) => Some((**launch).clone()),
         Call::Prepare(_)
@@ -92,6 +94,35 @@ fn a_variable_that_cannot_be_known_is_an_error_of_the_container() {
     let waiting = life.status("/containerStatuses/0/state/waiting");
     assert_eq!(waiting["reason"], "CreateContainerConfigError");
     assert_eq!(waiting["message"], "unsupported fieldPath: spec.odd");
+}
+
+/// It was 0, and who divides work by it divided by 0.
+#[test]
+fn without_a_limit_a_container_has_what_the_node_has() {
+    let resource = |what: &str| json!({ "resourceFieldRef": { "resource": what, "divisor": "1" } });
+    let env = json!([
+        { "name": "CPUS", "valueFrom": resource("limits.cpu") },
+        { "name": "BYTES", "valueFrom": resource("limits.memory") },
+        { "name": "ASKED", "valueFrom": resource("requests.cpu") },
+        { "name": "GPUS", "valueFrom": resource("limits.nvidia.com/gpu") },
+    ]);
+    let container = json!({
+        "name": "main", "image": "i", "env": env, "resources": { "limits": { "cpu": "0" } },
+    });
+    let pod = a_pod().with("/spec/containers", json!([container]));
+    let mut life = Life::of(pod);
+    let has = json!({ "cpu": "3500m", "memory": "2Ki", "nvidia.com/gpu": "4" });
+    let node = a("node", "sundown").with("/status/allocatable", has);
+    life.scene = life.scene.clone().seeing(&node);
+    let launch = started(&life.settle(0));
+    for (name, value) in [
+        ("CPUS", "4"),
+        ("BYTES", "2048"),
+        ("ASKED", "0"),
+        ("GPUS", "0"),
+    ] {
+        assert_eq!(value_of(&launch, name).as_deref(), Some(value), "{name}");
+    }
 }
 
 #[test]
