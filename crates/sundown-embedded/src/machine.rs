@@ -357,7 +357,7 @@ impl From<NodeError> for DeedFailure {
     fn from(error: NodeError) -> Self {
         let message = words(&error);
         match error {
-            NodeError::Gone { .. } => Self::Unknown,
+            NodeError::Gone { .. } | NodeError::Silent { .. } => Self::Unknown,
             NodeError::Start { .. } | NodeError::Version { .. } => Self::refused("NoNode", message),
             NodeError::Refused(refusal) => Self::refused(reason(&refusal), message),
         }

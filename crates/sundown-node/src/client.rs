@@ -36,7 +36,17 @@ pub struct Config {
     pub exe: PathBuf,
     /// How long a start may take.
     pub start_timeout: Duration,
+    /// How long an answer may take that needs nothing but a look.
+    pub answer_timeout: Duration,
 }
+
+/// A node that is well answers in milliseconds; one that was stopped, or a machine without memory,
+/// does not answer at all.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Calls that make or remove something wait for the kernel and the disk. Each can be repeated, so
+/// whoever gives one up loses nothing.
+const WORK_TIMEOUT: Duration = Duration::from_mins(10);
 
 impl Config {
     /// The usual settings for a data directory.
@@ -45,6 +55,7 @@ impl Config {
             settings: Settings::new(data_dir),
             exe: exe.into(),
             start_timeout: Duration::from_secs(20),
+            answer_timeout: ANSWER_TIMEOUT,
         }
     }
 }
@@ -73,6 +84,17 @@ pub enum NodeError {
         #[source]
         source: io::Error,
     },
+    /// The node is there and says nothing.
+    #[error(
+        "the node of {}, process {process}, has not answered for {:.0?}: if it does not come back, \
+         `kill -9 {process}` ends it with its pods",
+        data_dir.display(), waited
+    )]
+    Silent {
+        data_dir: PathBuf,
+        process: i32,
+        waited: Duration,
+    },
     /// The node said no.
     #[error(transparent)]
     Refused(#[from] Refusal),
@@ -88,6 +110,9 @@ pub struct Node {
 struct Inner {
     paths: NodePaths,
     hello: Hello,
+    /// The node, as this process counts.
+    process: i32,
+    answer_timeout: Duration,
     /// Open as long as this client lives, so that the node does not end for want of one.
     _presence: BufReader<UnixStream>,
 }
@@ -253,8 +278,48 @@ impl Node {
     }
 
     async fn call(&self, call: &Call) -> Result<Answer, NodeError> {
-        let reply = ask(&self.inner.paths, call).await;
-        Ok(reply.map_err(|source| self.gone(source))??)
+        let timeout = self.timeout(call);
+        let reply = self.within(timeout, ask(&self.inner.paths, call)).await?;
+        Ok(reply?)
+    }
+
+    /// How long to wait for the answer to a call.
+    fn timeout(&self, call: &Call) -> Duration {
+        let answer = self.inner.answer_timeout;
+        match call {
+            Call::Hello
+            | Call::Watch
+            | Call::Snapshot
+            | Call::Signal { .. }
+            | Call::Listen { .. }
+            | Call::SetNames { .. }
+            | Call::Leftovers => answer,
+            Call::Exec(call) => answer.saturating_add(Duration::from_millis(call.timeout_ms)),
+            Call::Dial { timeout_ms, .. } => {
+                answer.saturating_add(Duration::from_millis(*timeout_ms))
+            }
+            Call::CreatePod(_)
+            | Call::StartContainer { .. }
+            | Call::ReleasePod { .. }
+            | Call::RemovePod { .. }
+            | Call::End => answer.max(WORK_TIMEOUT),
+        }
+    }
+
+    /// Waits for an answer, but not for ever.
+    async fn within<T>(
+        &self,
+        waited: Duration,
+        answer: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, NodeError> {
+        match tokio::time::timeout(waited, answer).await {
+            Ok(answer) => answer.map_err(|source| self.gone(source)),
+            Err(_) => Err(NodeError::Silent {
+                data_dir: self.inner.paths.data_dir().to_owned(),
+                process: self.inner.process,
+                waited,
+            }),
+        }
     }
 
     fn gone(&self, source: io::Error) -> NodeError {

@@ -18,10 +18,11 @@ pub(super) async fn dial(
 ) -> Result<TcpStream, NodeError> {
     let timeout_ms = milliseconds(timeout);
     let call = Call::Dial { to, timeout_ms };
-    let mut stream = open(&node.inner.paths, &call)
-        .await
-        .map_err(|error| node.gone(error))?;
-    let received = receive(&stream).await.map_err(|error| node.gone(error))?;
+    let answer = async {
+        let stream = open(&node.inner.paths, &call).await?;
+        Ok((receive(&stream).await?, stream))
+    };
+    let (received, mut stream) = node.within(node.timeout(&call), answer).await?;
     match received {
         Received::Descriptor(descriptor) => {
             adopt(descriptor).map_err(|error| network(to, &error).into())
@@ -32,12 +33,13 @@ pub(super) async fn dial(
 }
 
 pub(super) async fn listen(node: &Node, at: SocketAddrV4) -> Result<Accepted, NodeError> {
-    let gone = |error: io::Error| node.gone(error);
-    let opened = open(&node.inner.paths, &Call::Listen { at }).await;
-    let mut stream = opened.map_err(gone)?;
-    let mut first = [0];
-    stream.read_exact(&mut first).await.map_err(gone)?;
-    match first[0] {
+    let call = Call::Listen { at };
+    let answer = async {
+        let mut stream = open(&node.inner.paths, &call).await?;
+        Ok((stream.read_u8().await?, stream))
+    };
+    let (first, mut stream) = node.within(node.timeout(&call), answer).await?;
+    match first {
         b'!' => Ok(Accepted {
             node: node.clone(),
             stream,

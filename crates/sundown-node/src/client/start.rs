@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::BufReader;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
-use super::{Config, Inner, Node, NodeError, open, read_reply};
+use super::{ANSWER_TIMEOUT, Config, Inner, Node, NodeError, open, read_reply};
 use crate::paths::NodePaths;
 use crate::stage::{Announcement, NODE};
 use crate::wire::{Answer, Call, PROTOCOL};
@@ -27,7 +27,7 @@ pub(super) async fn connect_or_start(config: &Config) -> Result<Node, NodeError>
     let paths = NodePaths::new(data_dir).map_err(|error| failed(error.to_string()))?;
     let deadline = Instant::now() + config.start_timeout;
     loop {
-        if let Some(node) = connect(&paths).await? {
+        if let Some(node) = connect(&paths, config.answer_timeout).await? {
             return Ok(node);
         }
         let announcement = tokio::time::timeout_at(deadline, launch(config))
@@ -55,16 +55,24 @@ pub(super) async fn connect_only(data_dir: &Path) -> Result<Option<Node>, NodeEr
         data_dir: data_dir.to_owned(),
         message: error.to_string(),
     })?;
-    connect(&paths).await
+    connect(&paths, ANSWER_TIMEOUT).await
 }
 
 /// Joins a node that is there.
-async fn connect(paths: &NodePaths) -> Result<Option<Node>, NodeError> {
+async fn connect(paths: &NodePaths, answer_timeout: Duration) -> Result<Option<Node>, NodeError> {
     let Ok(stream) = open(paths, &Call::Hello).await else {
         return Ok(None);
     };
+    // The kernel knows who listens, in our numbers.
+    let process = stream.peer_cred().ok().and_then(|it| it.pid()).unwrap_or(0);
     let mut presence = BufReader::new(stream);
-    let Ok(Ok(Answer::Hello(hello))) = read_reply(&mut presence).await else {
+    let reply = timeout(answer_timeout, read_reply(&mut presence)).await;
+    let reply = reply.map_err(|_| NodeError::Silent {
+        data_dir: paths.data_dir().to_owned(),
+        process,
+        waited: answer_timeout,
+    })?;
+    let Ok(Ok(Answer::Hello(hello))) = reply else {
         return Ok(None);
     };
     if hello.protocol != PROTOCOL {
@@ -77,6 +85,8 @@ async fn connect(paths: &NodePaths) -> Result<Option<Node>, NodeError> {
     let inner = Inner {
         paths: paths.clone(),
         hello,
+        process,
+        answer_timeout,
         _presence: presence,
     };
     Ok(Some(Node {

@@ -193,6 +193,36 @@ pub(crate) fn a_killed_pod_init_is_a_lost_pod() -> Result<()> {
     })
 }
 
+/// Whoever asked it waited for ever, and everybody else behind him.
+pub(crate) fn a_node_that_does_not_answer_is_named() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let mut config = config(world.path())?;
+        config.answer_timeout = Duration::from_millis(500);
+        // On a loaded machine it may be late once.
+        let node = loop {
+            if let Ok(node) = Node::connect_or_start(&config).await {
+                break node;
+            }
+        };
+        let process = the_node(world.path())?;
+        let pid = Pid::from_raw(i32::try_from(process)?).expect("a process has a number");
+        kill_process(pid, Signal::STOP)?;
+        let silent = [
+            node.snapshot().await.err(),
+            node.set_names(Vec::new()).await.err(),
+            Node::connect_or_start(&config).await.err(),
+        ];
+        for error in silent {
+            let error = error.map_or(String::new(), |error| error.to_string());
+            ensure!(error.contains(&format!("process {process},")), "{error}");
+        }
+        kill_process(pid, Signal::CONT)?;
+        world.node.snapshot().await?;
+        world.close().await
+    })
+}
+
 pub(crate) fn an_idle_node_ends() -> Result<()> {
     block_on(async {
         let directory = tempfile::tempdir()?;

@@ -130,6 +130,10 @@ const TESTS: &[Test] = &[
         "death::a_killed_pod_init_is_a_lost_pod",
         death::a_killed_pod_init_is_a_lost_pod,
     ),
+    (
+        "death::a_node_that_does_not_answer_is_named",
+        death::a_node_that_does_not_answer_is_named,
+    ),
     ("death::an_idle_node_ends", death::an_idle_node_ends),
     (
         "death::two_clients_share_a_node",
