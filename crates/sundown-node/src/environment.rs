@@ -13,7 +13,7 @@ mod store;
 pub use make::{MakeError, Progress};
 pub use recipe::{Recipe, RuleError, Rules, Unknown};
 pub use reference::Reference;
-pub use store::{Entry, Environments};
+pub use store::{Entry, Environments, Removal};
 
 use std::path::PathBuf;
 

@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use serde::Serialize;
 use serde_json::json;
-use sundown_node::environment::{Entry, Environments, Progress, Rules};
+use sundown_node::environment::{Entry, Environments, Progress, Removal, Rules};
 
 use crate::arguments::{Env, EnvCommand, Output};
 use crate::complaint::Complaint;
@@ -50,6 +51,8 @@ fn in_words(found: &[Entry]) -> String {
     for it in found {
         let what = if it.is_whole {
             format!("Python {}, {}", it.python, it.requirements.join(" "))
+        } else if it.is_being_made {
+            "is being made".to_owned()
         } else {
             "not finished: `sundown env prune` removes it".to_owned()
         };
@@ -95,20 +98,45 @@ fn prune(
     output: Output,
 ) -> Result<ExitCode, Complaint> {
     let found = all(environments)?;
-    let victims = victims(&found, names, is_all)?;
-    for name in &victims {
-        environments.remove(name).map_err(|error| {
+    let mut pruned = Pruned::default();
+    for name in victims(&found, names, is_all)? {
+        let removal = environments.remove(&name).map_err(|error| {
             Complaint::new("an environment cannot be removed")
                 .at(name.clone())
                 .because(&error)
         })?;
+        match removal {
+            Removal::Removed | Removal::NotThere => pruned.removed.push(name),
+            Removal::BeingMade => pruned.being_made.push(name),
+        }
     }
     match output {
-        Output::Json => output::print_json(&json!({ "removed": victims }))?,
-        Output::Text if victims.is_empty() => output::print("nothing to remove\n")?,
-        Output::Text => output::print(&format!("removed {}\n", victims.join(", ")))?,
+        Output::Json => output::print_json(&pruned)?,
+        Output::Text => output::print(&pruned.in_words())?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was pruned.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Pruned {
+    removed: Vec<String>,
+    being_made: Vec<String>,
+}
+
+impl Pruned {
+    fn in_words(&self) -> String {
+        let mut text = match &self.removed[..] {
+            [] if self.being_made.is_empty() => "nothing to remove\n".to_owned(),
+            [] => String::new(),
+            removed => format!("removed {}\n", removed.join(", ")),
+        };
+        for name in &self.being_made {
+            let _ = writeln!(text, "kept {name}: it is being made");
+        }
+        text
+    }
 }
 
 /// Which environments go: all, the named ones, or those that were never finished.
@@ -143,6 +171,7 @@ mod tests {
             requirements: Vec::new(),
             python: String::new(),
             is_whole,
+            is_being_made: false,
         };
         let found = [entry("broken", false), entry("ray", true)];
         let chosen = |names: &[&str], is_all| {
@@ -153,5 +182,24 @@ mod tests {
         assert_eq!(chosen(&["ray"], false).unwrap(), ["ray"]);
         assert_eq!(chosen(&[], true).unwrap(), ["broken", "ray"]);
         assert!(chosen(&["/"], false).is_none());
+    }
+
+    #[test]
+    fn what_is_being_made_is_kept_and_said() {
+        let names = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect();
+        let told = |removed, being_made| {
+            let pruned = Pruned {
+                removed: names(removed),
+                being_made: names(being_made),
+            };
+            pruned.in_words()
+        };
+        assert_eq!(told(&[], &[]), "nothing to remove\n");
+        assert_eq!(told(&["a", "b"], &[]), "removed a, b\n");
+        assert_eq!(told(&[], &["c"]), "kept c: it is being made\n");
+        assert_eq!(
+            told(&["a"], &["c"]),
+            "removed a\nkept c: it is being made\n"
+        );
     }
 }

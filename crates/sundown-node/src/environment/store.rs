@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
 use xxhash_rust::xxh3::xxh3_64;
@@ -41,6 +42,17 @@ pub struct Entry {
     pub python: String,
     /// Whether it was made to its end.
     pub is_whole: bool,
+    /// Whether somebody makes it now.
+    pub is_being_made: bool,
+}
+
+/// What became of an environment that was to be removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removal {
+    Removed,
+    NotThere,
+    /// Somebody makes it now, so it stays.
+    BeingMade,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -150,10 +162,14 @@ impl Environments {
         Ok(found)
     }
 
-    /// Removes an environment of the cache by its name; whether it was there.
-    pub fn remove(&self, name: &str) -> io::Result<bool> {
+    /// Removes an environment of the cache by its name, unless it is being made.
+    pub fn remove(&self, name: &str) -> io::Result<Removal> {
         let Some(path) = victim(&self.directory, name).filter(|path| path.is_dir()) else {
-            return Ok(false);
+            return Ok(Removal::NotThere);
+        };
+        // Held until it is gone: whoever wants to make it meanwhile waits.
+        let Some(_lock) = try_lock(&path)? else {
+            return Ok(Removal::BeingMade);
         };
         // Without its mark it is no environment any more, should the rest be interrupted.
         match fs::remove_file(path.join(MARK)) {
@@ -161,7 +177,7 @@ impl Environments {
             Ok(()) | Err(_) => {}
         }
         fs::remove_dir_all(path)?;
-        Ok(true)
+        Ok(Removal::Removed)
     }
 
     async fn of_python(&self, wanted: Option<PythonVersion>) -> Standing {
@@ -211,25 +227,52 @@ impl Environments {
 
     /// Other processes of the user may make the same one.
     async fn lock(&self, path: &Path) -> Result<File, MakeError> {
-        // Not `with_extension`: that would take a part of the version away.
-        let mut file = path.as_os_str().to_owned();
-        file.push(".lock");
-        let file = PathBuf::from(file);
-        let what = format!("lock {}", file.display());
+        let path = path.to_owned();
+        let what = format!("lock {}", lock_file(&path).display());
         let locked = tokio::task::spawn_blocking(move || {
-            fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
-            let mut options = OpenOptions::new();
-            let file = options
-                .create(true)
-                .write(true)
-                .truncate(false)
-                .open(file)?;
+            let file = open_lock(&path)?;
             flock(&file, FlockOperation::LockExclusive)?;
             io::Result::Ok(file)
         });
         let locked = locked.await.map_err(io::Error::other).and_then(|it| it);
         locked.map_err(MakeError::io(what))
     }
+}
+
+/// Beside the environment, so that it stays when that goes.
+fn lock_file(path: &Path) -> PathBuf {
+    // Not `with_extension`: that would take a part of the version away.
+    let mut file = path.as_os_str().to_owned();
+    file.push(".lock");
+    PathBuf::from(file)
+}
+
+fn open_lock(path: &Path) -> io::Result<File> {
+    let file = lock_file(path);
+    fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
+    let mut options = OpenOptions::new();
+    options.create(true).write(true).truncate(false).open(file)
+}
+
+/// Takes the lock of an environment without waiting; None: somebody has it.
+fn try_lock(path: &Path) -> io::Result<Option<File>> {
+    let file = open_lock(path)?;
+    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(Some(file)),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Whether somebody makes an environment now. Whoever only looks does not disturb others who do.
+fn is_being_made(path: &Path) -> bool {
+    let Ok(file) = File::open(lock_file(path)) else {
+        return false;
+    };
+    matches!(
+        flock(&file, FlockOperation::NonBlockingLockShared),
+        Err(Errno::WOULDBLOCK)
+    )
 }
 
 /// What may be removed by a name: a directory right inside the cache, and nothing else.
@@ -244,6 +287,7 @@ impl Entry {
         Self {
             name: name.into_owned(),
             is_whole: mark.is_some(),
+            is_being_made: is_being_made(&path),
             python: mark.as_ref().map_or(String::new(), |mark| {
                 format!("{}.{}", mark.python.0, mark.python.1)
             }),

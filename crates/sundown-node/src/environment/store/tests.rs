@@ -129,3 +129,23 @@ async fn an_environment_with_other_packages_is_not_the_one() -> Result<()> {
     assert_eq!(standing, Standing::Missing);
     Ok(())
 }
+
+/// `env prune` took an environment away from the one who was just making it.
+#[tokio::test]
+async fn what_is_being_made_is_not_removed() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    let name = "ray-2.52.0-py3.11";
+    assert_eq!(environments.remove(name)?, Removal::NotThere);
+    let path = home.path().join(name);
+    fs::create_dir_all(path.join("bin"))?;
+    let making = environments.lock(&path).await?;
+    assert!(environments.list()?[0].is_being_made);
+    assert_eq!(environments.remove(name)?, Removal::BeingMade);
+    assert!(path.join("bin").is_dir());
+    drop(making);
+    assert!(!environments.list()?[0].is_being_made);
+    assert_eq!(environments.remove(name)?, Removal::Removed);
+    assert!(!path.exists());
+    Ok(())
+}
