@@ -69,14 +69,36 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
         pid: hello.pid,
         url: &hello.url,
     })?;
-    check_plane(&plane, &mut screen).await?;
-    let applied = apply_all(&mut plane, &manifest, arguments, &mut screen).await?;
+    let applied = tokio::select! {
+        applied = check_and_apply(&mut plane, &manifest, arguments, &mut screen) => applied?,
+        _ = signals.next() => {
+            let text = "stopped while the file was applied: what was applied of it stays";
+            screen.tell(&Event::Note { text })?;
+            return Ok(ExitCode::from(STOPPED));
+        }
+    };
     let (applied, is_repeated) = applied;
     let Some(target) = target(&manifest, &applied, is_repeated)? else {
-        return finish_without_job(&plane, arguments, applied, &mut screen).await;
+        return tokio::select! {
+            done = finish_without_job(&plane, arguments, &applied, &mut screen) => done,
+            _ = signals.next() => {
+                remove::tell_left(&mut screen, &applied)?;
+                Ok(ExitCode::from(STOPPED))
+            }
+        };
     };
     let session = Session::new(plane, target, applied, arguments.rm, screen, signals);
     session.run().await
+}
+
+async fn check_and_apply(
+    plane: &mut Plane,
+    manifest: &Manifest,
+    arguments: &Run,
+    screen: &mut Screen,
+) -> Result<(Vec<Applied>, bool), Complaint> {
+    check_plane(plane, screen).await?;
+    apply_all(plane, manifest, arguments, screen).await
 }
 
 /// A control plane without pods would let everybody wait.
@@ -230,11 +252,11 @@ fn has_run(target: &Target, how: &str) -> Complaint {
 async fn finish_without_job(
     plane: &Plane,
     arguments: &Run,
-    applied: Vec<Applied>,
+    applied: &[Applied],
     screen: &mut Screen,
 ) -> Result<ExitCode, Complaint> {
     if arguments.rm {
-        let names = remove::delete_all(&plane.client(), &applied).await?;
+        let names = remove::delete_all(&plane.client(), applied).await?;
         let count = names.len();
         screen.tell(&Event::Removed {
             objects: &names,

@@ -37,6 +37,8 @@ pub(super) struct Plane {
     start: Start,
     held: Held,
     client: watch::Sender<Client>,
+    /// The one that this process started last.
+    child: Option<Child>,
     /// Whether this process started it, and when.
     pub(super) was_started: bool,
 }
@@ -44,19 +46,22 @@ pub(super) struct Plane {
 impl Plane {
     /// Joins or starts one.
     pub(super) async fn join(start: Start) -> Result<Self, Complaint> {
-        let (held, was_started) = join_or_start(&start).await?;
+        let mut child = None;
+        let held = join_or_start(&start, &mut child).await?;
         let client = watch::Sender::new(client(&held.hello).await?);
         Ok(Self {
             start,
             held,
             client,
-            was_started,
+            was_started: child.is_some(),
+            child,
         })
     }
 
-    /// Joins or starts one after the last was lost. Its address may be another.
+    /// Joins or starts one after the last was lost. Its address may be another. Cancel-safe: the next
+    /// call goes on with one that is on its way.
     pub(super) async fn join_again(&mut self) -> Result<(), Complaint> {
-        let (held, _) = join_or_start(&self.start).await?;
+        let held = join_or_start(&self.start, &mut self.child).await?;
         self.client.send_replace(client(&held.hello).await?);
         self.held = held;
         Ok(())
@@ -92,21 +97,20 @@ async fn client(hello: &Hello) -> Result<Client, Complaint> {
     Ok(connection.client)
 }
 
-async fn join_or_start(start: &Start) -> Result<(Held, bool), Complaint> {
-    let mut child: Option<Child> = None;
+async fn join_or_start(start: &Start, child: &mut Option<Child>) -> Result<Held, Complaint> {
     let mut failures = 0;
     let begun_at = Instant::now();
     let mut pause = PAUSE_FIRST;
     loop {
         match control::connect(&start.directory).await {
-            Ok(held) => return Ok((held, child.is_some())),
+            Ok(held) => return Ok(held),
             // One that is about to end answers nothing; the next one will.
             Err(ControlError::NotUp | ControlError::Silent(_)) => {}
             Err(error @ ControlError::Refused(_)) => {
                 return Err(Complaint::of(&error).at(start.directory.display().to_string()));
             }
         }
-        let next = match &mut child {
+        let next = match child {
             None => Next::Start,
             Some(child) => match child.try_wait() {
                 Ok(None) => Next::Wait,
@@ -122,7 +126,7 @@ async fn join_or_start(start: &Start) -> Result<(Held, bool), Complaint> {
             return Err(not_started(start, begun_at));
         }
         if next == Next::Start {
-            child = Some(launch(start).map_err(|error| {
+            *child = Some(launch(start).map_err(|error| {
                 Complaint::new("no control plane could be started")
                     .at(start.directory.display().to_string())
                     .because(&error)

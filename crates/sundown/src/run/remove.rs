@@ -1,5 +1,6 @@
 //! Deletes what a run applied, each very object and no other of its name, and waits until it is gone.
 
+use std::io;
 use std::time::Duration;
 
 use http::Method;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::apply::{Applied, How};
+use super::screen::{Event, Screen};
 use super::snapshot::uid;
 use crate::complaint::Complaint;
 use crate::objects;
@@ -43,6 +45,16 @@ pub(super) async fn delete_all(
         gone.push(it.object.clone());
     }
     Ok(gone)
+}
+
+/// Somebody does not wait until all is deleted.
+pub(super) fn tell_left(screen: &mut Screen, applied: &[Applied]) -> io::Result<()> {
+    let names: Vec<&str> = applied.iter().map(|it| &*it.object).collect();
+    let text = format!(
+        "stopped; of these something may be left: {}",
+        names.join(", ")
+    );
+    screen.tell(&Event::Note { text: &text })
 }
 
 async fn is_there(client: &Client, applied: &Applied) -> Result<bool, kube::Error> {

@@ -134,7 +134,11 @@ impl Session {
                 }
             }
             gone = self.plane.gone() => match gone {
-                Gone::Lost => self.join_again().await?,
+                Gone::Lost => {
+                    if let Some(code) = self.join_again().await? {
+                        return Ok(Turn::Ends(code));
+                    }
+                }
                 Gone::Asked => return Err(self.told_to_end()?),
             },
             () = sleep(pause) => self.screen.tick()?,
@@ -160,7 +164,8 @@ impl Session {
             )))
     }
 
-    async fn join_again(&mut self) -> Result<(), Complaint> {
+    /// Some: somebody does not want to wait for it.
+    async fn join_again(&mut self) -> Result<Option<ExitCode>, Complaint> {
         let (pid, url) = (self.plane.hello().pid, self.plane.hello().url.clone());
         let lost = Event::ControlPlane {
             state: "lost",
@@ -169,14 +174,22 @@ impl Session {
         };
         self.screen.tell(&lost)?;
         self.dashboard = None;
-        self.plane.join_again().await?;
+        loop {
+            let sender = tokio::select! {
+                joined = self.plane.join_again() => break joined?,
+                sender = self.signals.next() => sender,
+            };
+            if let Some(code) = self.on_signal(sender)? {
+                return Ok(Some(code));
+            }
+        }
         let hello = self.plane.hello();
         self.screen.tell(&Event::ControlPlane {
             state: "back",
             pid: hello.pid,
             url: &hello.url,
         })?;
-        Ok(())
+        Ok(None)
     }
 
     fn on_signal(&mut self, sender: Sender) -> Result<Option<ExitCode>, Complaint> {
@@ -395,7 +408,15 @@ impl Session {
                     let beside: Vec<Applied> = self.applied.drain(..).collect();
                     let is_beside = |it: &Applied| uid(&it.value) != target;
                     let beside: Vec<_> = beside.into_iter().filter(is_beside).collect();
-                    let more = remove::delete_all(&self.plane.client(), &beside).await?;
+                    let client = self.plane.client();
+                    let more = tokio::select! {
+                        more = remove::delete_all(&client, &beside) => more?,
+                        // The job is gone; whoever does not wait for the rest is told what that is.
+                        _ = self.signals.next() => {
+                            remove::tell_left(&mut self.screen, &beside)?;
+                            return Ok(ExitCode::from(STOPPED));
+                        }
+                    };
                     count += more.len();
                     names.extend(more);
                 }

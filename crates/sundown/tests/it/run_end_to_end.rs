@@ -245,6 +245,39 @@ fn a_run_goes_on_when_its_control_plane_is_killed() -> Result<()> {
     Ok(())
 }
 
+/// It was heard only when a control plane was up again.
+#[test]
+fn a_signal_is_heard_while_the_control_plane_is_away() -> Result<()> {
+    let Some(home) = Home::new()? else {
+        return Ok(());
+    };
+    let file = home.job("endless", "sleep 1000")?;
+    let mut run = home.begin(&[&file])?;
+    run.until_running()?;
+    let pid = home.status()?["pid"].to_string();
+    run.signal("-STOP")?;
+    kill("-9", &pid)?;
+    let begun_at = Instant::now();
+    // Whoever holds the directory keeps the run from starting another one.
+    let hold = loop {
+        if let Ok(hold) = sundown_disk::Hold::take(&home.data()) {
+            break hold;
+        }
+        ensure!(begun_at.elapsed() < PATIENCE, "the directory is not free");
+    };
+    run.signal("-CONT")?;
+    run.until(|it| it["event"] == "controlPlane" && it["state"] == "lost")?;
+    run.signal("-INT")?;
+    let is_note = |it: &Value, word: &str| it["text"].as_str().is_some_and(|it| it.contains(word));
+    run.until(|it| is_note(it, "stopping"))?;
+    run.signal("-INT")?;
+    let left = run.until(|it| is_note(it, "left as it is"))?;
+    assert!(is_note(&left, "job/endless"), "{left}");
+    assert_eq!(run.code()?, Some(130));
+    drop(hold);
+    Ok(())
+}
+
 #[test]
 fn a_signal_deletes_the_job_and_waits_until_it_is_gone() -> Result<()> {
     let Some(home) = Home::new()? else {
