@@ -103,7 +103,7 @@ impl Controller for Accounts {
             "apiVersion": "v1", "kind": "ServiceAccount",
             "metadata": { "name": DEFAULT, "namespace": &*key.name },
         });
-        let draft = Draft { key: account, body };
+        let draft = Draft::new(account, body);
         Decision::act(
             Action::Api(Write::Create(draft.into())),
             Reason::LacksAccount,

@@ -93,7 +93,8 @@ impl Controller for Jobs {
             Key::Job(key) => match cache.get(key) {
                 Some(job) => {
                     let pods = self.pods_of(job, cache);
-                    decide::decide(&JobView::of(job), &pods, &decide::Sight { cache, now })
+                    let sight = decide::Sight { cache, facts, now };
+                    decide::decide(&JobView::of(job), &pods, &sight)
                 }
                 None => Decision::idle(Reason::Gone),
             },

@@ -58,11 +58,18 @@ pub(crate) fn suffix(parts: &[&str]) -> String {
     names::suffix(random)
 }
 
-/// Creates an object of a kind beside another; the body says its name.
-pub(crate) fn create(near: &ObjectKey, kind: &KnownKind, body: Value) -> Action {
-    let name = name_of(&body).to_owned();
-    let key = beside(near, kind, &name);
-    Action::Api(Write::Create(Arc::new(Draft { key, body })))
+/// Creates an object of a kind beside the one that it is told about; the body says its name.
+pub(crate) fn create(about: &Object, kind: &KnownKind, body: Value, told: Told) -> Action {
+    let key = beside(about.key(), kind, name_of(&body));
+    let told = Some(word(about, false, told.reason, told.message));
+    Action::Api(Write::Create(Arc::new(Draft { key, body, told })))
+}
+
+/// What is told once something was made.
+#[derive(Debug, Clone)]
+pub(crate) struct Told {
+    pub(crate) reason: &'static str,
+    pub(crate) message: String,
 }
 
 /// The name that stands in a body.
@@ -87,13 +94,17 @@ pub(crate) fn patch(object: &Object, part: Part, patch: Value) -> Action {
 
 /// A word about an object.
 pub(crate) fn note(about: &Object, warning: bool, reason: &str, message: String) -> Action {
-    Action::Tell(Note {
+    Action::Tell(word(about, warning, reason, message))
+}
+
+fn word(about: &Object, warning: bool, reason: &str, message: String) -> Note {
+    Note {
         about: about.key().clone(),
         uid: about.uid().clone(),
         warning,
         reason: reason.into(),
         message,
-    })
+    }
 }
 
 /// Namespace and name, as upstream's messages have them.

@@ -5,8 +5,8 @@
 //! nothing makes yet (autoscaling, tokens, fault tolerance, TLS, ingress) is refused by name. The end
 //! of a cluster is the collector's business.
 //!
-//! A create is told as an event together with the request; a request that is refused is not known here,
-//! so there are no events about that and no `ReplicaFailure`.
+//! A create is told as an event once the object is there; one that is refused is told with its cause, in
+//! an event and in the status (`ReplicaFailure`), and tried again.
 
 mod decide;
 mod head;
@@ -108,11 +108,11 @@ impl Controller for RayClusters {
         &self,
         key: &ObjectKey,
         cache: &Cache,
-        _: &Facts,
+        facts: &Facts,
         now: Timestamp,
     ) -> Decision<Reason> {
         match cache.get(key) {
-            Some(object) => decide::decide(object, cache, &self.settings, now),
+            Some(object) => decide::decide(object, cache, facts, &self.settings, now),
             None => Decision::idle(Reason::Gone),
         }
     }

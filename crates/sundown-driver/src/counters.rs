@@ -20,6 +20,8 @@ pub struct Counts {
     pub delete: u64,
     /// Writes that the server refused because the object had changed.
     pub conflicts: u64,
+    /// Writes that the server refused for another reason.
+    pub refused: u64,
     /// Writes whose fate is not known.
     pub unknown: u64,
 }
@@ -98,7 +100,8 @@ impl Counters {
                 self.add(|counts| &mut counts.conflicts);
             }
             Outcome::Unknown => self.add(|counts| &mut counts.unknown),
-            Outcome::Done(_) | Outcome::Refused(_) => {}
+            Outcome::Refused(_) => self.add(|counts| &mut counts.refused),
+            Outcome::Done(_) => {}
         }
     }
 

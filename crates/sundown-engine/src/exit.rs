@@ -92,10 +92,8 @@ pub(crate) fn event_of(
         "lastTimestamp": at,
         "count": 1,
     });
-    Draft {
-        key: ObjectKey::namespaced(&Resource::new("", "events"), namespace, &name),
-        body,
-    }
+    let key = ObjectKey::namespaced(&Resource::new("", "events"), namespace, &name);
+    Draft::new(key, body)
 }
 
 /// What a note says, as a number: the same note told twice has the same.

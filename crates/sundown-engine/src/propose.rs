@@ -134,6 +134,20 @@ impl Engine {
         Some(id)
     }
 
+    /// Tells what was to be told once a write was done, in the name of whoever asked for it.
+    ///
+    /// Assumes: those who wait for the write do so still.
+    pub(crate) fn tell_of(&mut self, id: EffectId, write: &Write, now: Timestamp) {
+        let Write::Create(draft) = write else { return };
+        let asked = self.slots.iter().position(|slot| slot.waits_for(id));
+        let (Some(note), Some(index)) = (&draft.told, asked) else {
+            return;
+        };
+        if self.state.leading && !self.state.brake.holds(&note.about) {
+            self.tell(index, note, now);
+        }
+    }
+
     /// Writes an Event. Nobody waits for it: a key is decided on again whether it was told or not.
     fn tell(&mut self, index: usize, note: &Note, now: Timestamp) {
         let Some(ty) = self

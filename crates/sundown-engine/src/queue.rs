@@ -129,6 +129,11 @@ impl<K: Clone + Ord> Queue<K> {
         }
     }
 
+    /// Whether some key waits for an effect.
+    pub(crate) fn waits_for(&self, id: EffectId) -> bool {
+        self.waiting.contains_key(&id)
+    }
+
     /// Makes every key ready whose time has come.
     pub(crate) fn fire(&mut self, now: Timestamp) {
         while let Some((at, key)) = self.timers.first().cloned() {

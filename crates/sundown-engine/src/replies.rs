@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sundown_model::{
-    Answer, Change, LiveFact, Object, ObjectKey, Outcome, Refusal, RefusalReason, Uid, Write,
+    Answer, Change, Draft, LiveFact, Object, ObjectKey, Outcome, Refusal, RefusalFact,
+    RefusalReason, Uid, Write,
 };
 
 use crate::effect::{EffectId, Failure};
@@ -68,6 +69,8 @@ impl Engine {
         }
         match outcome {
             Outcome::Done(Answer::Object(object)) => {
+                self.tell_of(id, &write, now);
+                self.state.facts.clear_refusal(object.key());
                 let changes = self.write_through(object, now);
                 self.resolve(id, Resolved::Well, now);
                 changes
@@ -95,6 +98,9 @@ impl Engine {
             | RefusalReason::Forbidden
             | RefusalReason::Invalid
             | RefusalReason::Busy => {
+                if let Write::Create(draft) = write {
+                    self.remember(draft, refusal, now);
+                }
                 let retry_after_seconds = refusal.retry_after_seconds;
                 self.resolve(
                     id,
@@ -106,6 +112,19 @@ impl Engine {
                 Vec::new()
             }
         }
+    }
+
+    /// Remembers why an object could not be made. That the server is busy says nothing about it.
+    fn remember(&mut self, draft: &Draft, refusal: &Refusal, now: Timestamp) {
+        if refusal.reason == RefusalReason::Busy {
+            return;
+        }
+        let fact = RefusalFact {
+            refused_at: now,
+            reason: refusal.reason,
+            message: refusal.message.clone(),
+        };
+        self.state.facts.set_refusal(draft.key.clone(), fact);
     }
 
     /// The incarnation that a write addressed is no more.

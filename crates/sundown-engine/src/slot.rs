@@ -45,6 +45,7 @@ pub(crate) trait Runs: Debug + Send {
     fn settle(&mut self, wake_at: Option<Timestamp>, parked: bool);
     fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp);
     fn transfer(&mut self, from: EffectId, to: EffectId);
+    fn waits_for(&self, id: EffectId) -> bool;
     fn fire(&mut self, now: Timestamp);
     fn unpark(&mut self);
     fn is_ready(&self) -> bool;
@@ -153,6 +154,10 @@ impl<C: Controller> Runs for Slot<C> {
 
     fn transfer(&mut self, from: EffectId, to: EffectId) {
         self.queue.transfer(from, to);
+    }
+
+    fn waits_for(&self, id: EffectId) -> bool {
+        self.queue.waits_for(id)
     }
 
     fn fire(&mut self, now: Timestamp) {

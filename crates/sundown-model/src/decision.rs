@@ -122,6 +122,17 @@ pub struct Draft {
     pub key: ObjectKey,
     /// The whole object as JSON.
     pub body: Value,
+    /// What is said once it is there. Before the answer nobody knows that it will be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub told: Option<Note>,
+}
+
+impl Draft {
+    /// An object that comes into being without a word.
+    pub fn new(key: ObjectKey, body: Value) -> Self {
+        let told = None;
+        Self { key, body, told }
+    }
 }
 
 /// Which part of an object a patch addresses.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::port::{DeedFact, Question, Reply, ReplyFact, Subject};
 use crate::recent::Recent;
-use crate::{Object, ObjectKey, Resource, Step, Uid, node};
+use crate::{Object, ObjectKey, RefusalReason, Resource, Step, Uid, node};
 
 /// How many answers of one sort are remembered. A forgotten one is asked again.
 const REMEMBERED_MAX: usize = 4_096;
@@ -21,6 +21,9 @@ pub struct Facts {
     fresh: BTreeMap<Resource, Step>,
     replies: Recent<Question, ReplyFact, REMEMBERED_MAX>,
     deeds: Recent<Subject, DeedFact, REMEMBERED_MAX>,
+    /// Of objects that could not be made, until they are there.
+    #[serde(default)]
+    refusals: Recent<ObjectKey, RefusalFact, REMEMBERED_MAX>,
     /// How often in a row a node gave one sort of answer.
     streaks: Recent<Question, Streak, REMEMBERED_MAX>,
     node: NodeFacts,
@@ -57,6 +60,15 @@ pub struct LiveFact {
     pub found: Option<Arc<Object>>,
 }
 
+/// Why an object was not made when that was last tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusalFact {
+    pub refused_at: Timestamp,
+    pub reason: RefusalReason,
+    /// In the words of the API server.
+    pub message: String,
+}
+
 impl Facts {
     /// The last live read of a key.
     pub fn live(&self, key: &ObjectKey) -> Option<&LiveFact> {
@@ -87,6 +99,11 @@ impl Facts {
     /// What became of the last deed on a subject.
     pub fn deed(&self, subject: &Subject) -> Option<&DeedFact> {
         self.deeds.get(subject)
+    }
+
+    /// Why the object of this key was refused when it was last to be made; None once it is there.
+    pub fn refusal(&self, key: &ObjectKey) -> Option<&RefusalFact> {
+        self.refusals.get(key)
     }
 
     /// A pod on the node, as it was last reported.
@@ -141,6 +158,16 @@ impl Facts {
     /// Records what became of a deed.
     pub fn set_deed(&mut self, subject: Subject, fact: DeedFact) {
         self.deeds.set(subject, fact);
+    }
+
+    /// Records that an object could not be made.
+    pub fn set_refusal(&mut self, key: ObjectKey, fact: RefusalFact) {
+        self.refusals.set(key, fact);
+    }
+
+    /// Records that an object is there: what kept it from being made is over.
+    pub fn clear_refusal(&mut self, key: &ObjectKey) {
+        self.refusals.remove(key);
     }
 
     /// Records that these names were announced.

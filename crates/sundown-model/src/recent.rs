@@ -30,6 +30,12 @@ impl<K: Ord + Clone, V, const MAX: usize> Recent<K, V, MAX> {
         self.entries.get(key)
     }
 
+    pub(crate) fn remove(&mut self, key: &K) {
+        if self.entries.remove(key).is_some() {
+            self.order.retain(|other| other != key);
+        }
+    }
+
     pub(crate) fn set(&mut self, key: K, value: V) {
         if self.entries.insert(key.clone(), value).is_none() {
             self.order.push_back(key);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{
-    ACTIONS_MAX, Action, Cache, Decision, Note, Object, Part, Patch, Propagation, Write,
+    ACTIONS_MAX, Action, Cache, Decision, Facts, Note, Object, Part, Patch, Propagation, Write,
 };
 
 use super::finish::{self, Target};
@@ -22,6 +22,7 @@ const STEP_MAX: usize = 16;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sight<'a> {
     pub(super) cache: &'a Cache,
+    pub(super) facts: &'a Facts,
     pub(super) now: Timestamp,
 }
 
@@ -132,10 +133,16 @@ fn manage(
     }
     let missing = missing.min(STEP_MAX);
     let indexes = job.is_indexed.then(|| pending_indexes(job, pods, missing));
-    for draft in drafts(job, sight.cache, missing, indexes.as_deref()) {
+    let mut failure = None;
+    for mut draft in drafts(job, sight.cache, missing, indexes.as_deref()) {
         let message = format!("Created pod: {}", draft.key.name);
+        draft.told = Some(word(job, false, "SuccessfulCreate", message));
+        failure = failure.or(sight.facts.refusal(&draft.key));
         out.push(Action::Api(Write::Create(Arc::new(draft))));
-        out.push(note(job, false, "SuccessfulCreate", message));
+    }
+    if let Some(failure) = failure {
+        let message = format!("Error creating: {}", failure.message);
+        out.push(note(job, true, "FailedCreate", message));
     }
     (Reason::Grows { to: wanted }, deadline)
 }
@@ -193,11 +200,15 @@ fn told_end(job: &JobView<'_>, target: &Target) -> Action {
 }
 
 fn note(job: &JobView<'_>, warning: bool, reason: &str, message: String) -> Action {
-    Action::Tell(Note {
+    Action::Tell(word(job, warning, reason, message))
+}
+
+fn word(job: &JobView<'_>, warning: bool, reason: &str, message: String) -> Note {
+    Note {
         about: job.object.key().clone(),
         uid: job.object.uid().clone(),
         warning,
         reason: reason.into(),
         message,
-    })
+    }
 }

@@ -167,7 +167,7 @@ fn draft(job: &JobView<'_>, key: ObjectKey, index: Option<u32>) -> Draft {
     if let Some(index) = index {
         mark_index(&mut body, job, index);
     }
-    Draft { key, body }
+    Draft::new(key, body)
 }
 
 /// An indexed pod knows its index by annotation, label, variable and host name.

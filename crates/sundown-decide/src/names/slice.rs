@@ -55,7 +55,7 @@ pub(super) fn draft(service: &ServiceView<'_>, content: Value) -> Draft {
             "controller": true, "blockOwnerDeletion": true,
         }],
     });
-    Draft { key, body }
+    Draft::new(key, body)
 }
 
 fn endpoint(service: &ServiceView<'_>, pod: &PodView<'_>) -> Value {

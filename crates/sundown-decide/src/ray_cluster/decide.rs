@@ -5,10 +5,10 @@ use serde_json::json;
 use sundown_kinds::ray_cluster::summary::{self, Observed, Pass};
 use sundown_kinds::ray_cluster::{ClusterStatus, validate};
 use sundown_kinds::{Invalid, RayCluster, Settings};
-use sundown_model::{Action, Cache, Decision, Object, Part};
+use sundown_model::{Action, Cache, Decision, Facts, Object, Part};
 
 use super::head::Head;
-use super::plan::Plan;
+use super::plan::{Failure, Plan};
 use super::reason::Reason;
 use super::view::Sight;
 use super::{head, services, workers};
@@ -18,6 +18,7 @@ use crate::ray::{merge, note, patch, place, unsupported, view};
 pub(super) fn decide(
     object: &Object,
     cache: &Cache,
+    facts: &Facts,
     settings: &Settings,
     now: Timestamp,
 ) -> Decision<Reason> {
@@ -40,7 +41,7 @@ pub(super) fn decide(
     if let Some(field) = unsupported::field(&cluster.spec, &cluster.metadata) {
         return refuse_by_name(object, &cluster, field);
     }
-    let sight = Sight::of(object, cluster, cache, settings, now);
+    let sight = Sight::of(object, cluster, cache, facts, settings, now);
     make(&sight)
 }
 
@@ -108,7 +109,13 @@ fn make(sight: &Sight<'_>) -> Decision<Reason> {
         Err(service) => Reason::ServiceTaken { service },
         Ok(()) => make_pods(sight, &mut plan),
     };
-    let status = status(sight);
+    let status = status(sight, plan.failure.as_ref());
+    let reason = match &plan.failure {
+        Some(Failure { message, .. }) => Reason::Refused {
+            why: message.clone(),
+        },
+        None => reason,
+    };
     if let Some(write) = write_status(sight.object, &sight.cluster.status, &status) {
         plan.write(write);
     }
@@ -185,13 +192,17 @@ fn is_complete(sight: &Sight<'_>) -> bool {
     })
 }
 
-fn status(sight: &Sight<'_>) -> ClusterStatus {
+fn status(sight: &Sight<'_>, failure: Option<&Failure>) -> ClusterStatus {
+    let pass = failure.map_or(Pass::Succeeded, |failure| Pass::Failed {
+        reason: failure.reason,
+        message: &failure.message,
+    });
     let (pods, service) = (sight.pod_views(), sight.head_service_view());
     let observed = Observed {
         cluster: &sight.cluster,
         pods: &pods,
         service: service.as_ref(),
-        pass: Pass::Succeeded,
+        pass,
     };
     summary::summarize(&observed, &sight.settings.gates, sight.now)
 }

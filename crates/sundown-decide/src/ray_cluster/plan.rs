@@ -3,12 +3,12 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use sundown_kinds::names::NodeType;
-use sundown_model::{ACTIONS_MAX, Action, Object, Propagation};
+use sundown_model::{ACTIONS_MAX, Action, KnownKind, Object, Propagation};
 
 use super::view::Sight;
 use crate::kinds::{POD, SERVICE};
 use crate::ray::view::Pod;
-use crate::ray::{create, delete, name_of, note, place};
+use crate::ray::{Told, create, delete, name_of, note, place};
 
 /// What one decision does.
 #[derive(Debug, Default)]
@@ -18,28 +18,90 @@ pub(super) struct Plan {
     pub(super) creates: usize,
     pub(super) deletes: usize,
     pub(super) wake_at: Option<Timestamp>,
+    pub(super) failure: Option<Failure>,
+}
+
+/// What could not be made when it was last tried; it is tried again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Failure {
+    /// The reason of the condition; None where there is no condition for it.
+    pub(super) reason: Option<&'static str>,
+    pub(super) message: String,
 }
 
 impl Plan {
     pub(super) fn create_service(&mut self, sight: &Sight<'_>, body: Value) {
-        let about = sight.object;
-        let message = format!("Created service {}", beside_name(about, &body));
-        self.creates += 1;
-        self.notes
-            .push(note(about, false, "CreatedService", message));
-        self.writes.push(create(about.key(), &SERVICE, body));
+        let place = beside_name(sight.object, &body);
+        if let Some(why) = sight.refusal(&SERVICE, &body) {
+            let message = format!("Failed creating service {place}, {why}");
+            self.fail(sight, "FailedToCreateService", None, message);
+        }
+        let message = format!("Created service {place}");
+        self.create(sight, &SERVICE, body, "CreatedService", message);
     }
 
     pub(super) fn create_pod(&mut self, sight: &Sight<'_>, node_type: NodeType, body: Value) {
-        let about = sight.object;
+        let place = beside_name(sight.object, &body);
+        if let Some(why) = sight.refusal(&POD, &body) {
+            self.fail_pod(sight, node_type, &place, why);
+        }
         let (reason, kind) = match node_type {
             NodeType::Head => ("CreatedHeadPod", "head"),
             NodeType::Worker => ("CreatedWorkerPod", "worker"),
         };
-        let message = format!("Created {kind} Pod {}", beside_name(about, &body));
+        let message = format!("Created {kind} Pod {place}");
+        self.create(sight, &POD, body, reason, message);
+    }
+
+    /// A pod cannot be made, in upstream's words.
+    pub(super) fn fail_pod(
+        &mut self,
+        sight: &Sight<'_>,
+        node_type: NodeType,
+        place: &str,
+        why: &str,
+    ) {
+        match node_type {
+            NodeType::Head => {
+                let message = format!("Failed to create head Pod {place}, {why}");
+                let reason = Some("FailedCreateHeadPod");
+                self.fail(sight, "FailedToCreateHeadPod", reason, message);
+            }
+            NodeType::Worker => {
+                let cluster = self::place(sight.object.key());
+                let message =
+                    format!("Failed to create worker Pod for the cluster {cluster}, {why}");
+                let reason = Some("FailedCreateWorkerPod");
+                self.fail(sight, "FailedToCreateWorkerPod", reason, message);
+            }
+        }
+    }
+
+    /// The first failure is told; what has failed with it mostly did so for the same reason.
+    fn fail(
+        &mut self,
+        sight: &Sight<'_>,
+        event: &str,
+        reason: Option<&'static str>,
+        message: String,
+    ) {
+        if self.failure.is_none() {
+            self.warn(sight, event, message.clone());
+            self.failure = Some(Failure { reason, message });
+        }
+    }
+
+    fn create(
+        &mut self,
+        sight: &Sight<'_>,
+        kind: &KnownKind,
+        body: Value,
+        reason: &'static str,
+        message: String,
+    ) {
         self.creates += 1;
-        self.notes.push(note(about, false, reason, message));
-        self.writes.push(create(about.key(), &POD, body));
+        let told = Told { reason, message };
+        self.writes.push(create(sight.object, kind, body, told));
     }
 
     pub(super) fn delete_pod(&mut self, pod: &Pod<'_>) {

@@ -22,6 +22,10 @@ pub enum Reason {
     ServiceTaken {
         service: ObjectKey,
     },
+    /// Something of it cannot be made; it is tried again.
+    Refused {
+        why: String,
+    },
     /// Its pods go.
     Suspends {
         left: usize,
@@ -53,6 +57,7 @@ impl Explain for Reason {
             Self::Invalid { .. } => "Invalid",
             Self::Unsupported { .. } => "Unsupported",
             Self::ServiceTaken { .. } => "ServiceTaken",
+            Self::Refused { .. } => "Refused",
             Self::Suspends { .. } => "Suspends",
             Self::Suspended => "Suspended",
             Self::Recreates => "Recreates",
@@ -74,6 +79,7 @@ impl Explain for Reason {
             Self::ServiceTaken { service } => {
                 format!("{service} has the name that it needs and belongs to somebody else")
             }
+            Self::Refused { why } => format!("{why}; it is tried again"),
             Self::Suspends { left } => format!("being suspended; {left} pods are left"),
             Self::Suspended => "suspended".to_owned(),
             Self::Recreates => "the spec changed, so that all pods are made anew".to_owned(),
@@ -98,6 +104,7 @@ impl Explain for Reason {
             | Self::Invalid { .. }
             | Self::Unsupported { .. }
             | Self::ServiceTaken { .. }
+            | Self::Refused { .. }
             | Self::Suspends { .. }
             | Self::Suspended
             | Self::Recreates

@@ -1,5 +1,7 @@
 //! What becomes of clusters, story by story.
 
+mod refused;
+
 use serde_json::{Value, json};
 use sundown_model::{Action, Explain, ObjectKey, Write};
 

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde_json::Value;
 use sundown_kinds::names::NodeType;
 use sundown_kinds::ray_cluster::summary::{PodView, ServiceView};
 use sundown_kinds::{RayCluster, Settings};
-use sundown_model::{Cache, Object, ObjectKey};
+use sundown_model::{Cache, Facts, KnownKind, Object, ObjectKey};
 
 use crate::kinds::{POD, RAY_CLUSTER, SERVICE};
 use crate::ray::view::{Pod, ray_cluster, service};
-use crate::ray::{beside, is_owned};
+use crate::ray::{beside, is_owned, name_of};
 
 /// All that a decision looks at.
 #[derive(Debug)]
@@ -21,6 +22,7 @@ pub(super) struct Sight<'a> {
     pub(super) pods: Vec<Pod<'a>>,
     pub(super) head_service: Found<'a>,
     pub(super) cache: &'a Cache,
+    pub(super) facts: &'a Facts,
     pub(super) settings: &'a Settings,
     pub(super) now: Timestamp,
 }
@@ -39,6 +41,7 @@ impl<'a> Sight<'a> {
         object: &'a Object,
         cluster: RayCluster,
         cache: &'a Cache,
+        facts: &'a Facts,
         settings: &'a Settings,
         now: Timestamp,
     ) -> Self {
@@ -56,6 +59,7 @@ impl<'a> Sight<'a> {
             cluster,
             pods,
             cache,
+            facts,
             settings,
             now,
         }
@@ -76,6 +80,12 @@ impl<'a> Sight<'a> {
         self.cache
             .get(&beside(self.object.key(), &POD, pod))
             .is_some()
+    }
+
+    /// Why what a body describes could not be made when it was last tried.
+    pub(super) fn refusal(&self, kind: &KnownKind, body: &Value) -> Option<&'a str> {
+        let key = beside(self.object.key(), kind, name_of(body));
+        self.facts.refusal(&key).map(|it| it.message.as_str())
     }
 
     pub(super) fn head_service_view(&self) -> Option<ServiceView> {

@@ -16,7 +16,7 @@ use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later, seconds};
 use super::{head_service, reset};
 use crate::kinds::{RAY_CLUSTER, SERVICE};
-use crate::ray::{beside, create, note, patch, place, suffix, view};
+use crate::ray::{Told, beside, create, note, patch, place, suffix, view};
 
 /// Nothing is done before the finalizer is stored, and nothing before the names are.
 pub(super) fn new(sight: &Sight<'_>) -> Decision<Reason> {
@@ -70,6 +70,8 @@ pub(super) fn initializing(sight: &Sight<'_>) -> Decision<Reason> {
         return wait(sight, Reason::AwaitsCluster);
     }
     let mut next = sight.next();
+    // What kept its cluster from being made is over.
+    next.message.clear();
     if next.dashboard_url.is_empty() {
         if cluster.status.state != "ready" {
             return mirrored(sight, next);
@@ -196,22 +198,30 @@ fn without_cluster(sight: &Sight<'_>) -> Decision<Reason> {
     let Some(body) = ray_job::cluster::ray_cluster(&sight.job, &key.name) else {
         return wait(sight, Reason::AwaitsCluster);
     };
-    let actions = make_cluster(sight.object, body);
-    waking(sight, Decision::act_all(actions, Reason::MakesCluster))
+    let makes = make_cluster(sight.object, body);
+    let Some(why) = sight.refusal(&key).map(|it| &it.message) else {
+        return waking(sight, Decision::act(makes, Reason::MakesCluster));
+    };
+    let why = format!("Failed to create RayCluster {}: {why}", place(&key));
+    let event = "FailedToCreateRayCluster";
+    waking(
+        sight,
+        outcome::refused(sight, sight.next(), makes, event, why),
+    )
 }
 
-fn make_cluster(object: &Object, mut body: Value) -> Vec<Action> {
+fn make_cluster(object: &Object, mut body: Value) -> Action {
     if let Some(Value::Object(annotations)) = body.pointer_mut("/metadata/annotations") {
         // What an attempt before this one stored is not about this cluster.
         annotations.remove(ANNOTATION_SUBMISSION);
     }
     let name = body["metadata"]["name"].as_str().unwrap_or("").to_owned();
     let place = place(&beside(object.key(), &RAY_CLUSTER, &name));
-    let told = format!("Created RayCluster {place}");
-    vec![
-        create(object.key(), &RAY_CLUSTER, body),
-        note(object, false, "CreatedRayCluster", told),
-    ]
+    let told = Told {
+        reason: "CreatedRayCluster",
+        message: format!("Created RayCluster {place}"),
+    };
+    create(object, &RAY_CLUSTER, body, told)
 }
 
 /// Somebody else's cluster has the name: another name is taken, and theirs left alone.

@@ -12,7 +12,7 @@ use sundown_model::{Action, Decision, Part};
 use super::reason::Reason;
 use super::view::{Cluster, Sight};
 use crate::kinds::SERVICE;
-use crate::ray::{beside, create, is_owned, merge, name_of, note, patch, place};
+use crate::ray::{Told, beside, create, is_owned, merge, name_of, note, patch, place};
 
 /// A decision, and beside it what is to be done about the service. That one cannot be had is said when
 /// something else is new, not with every question.
@@ -38,9 +38,16 @@ fn plan(sight: &Sight<'_>) -> Vec<Action> {
     let key = beside(object.key(), &SERVICE, name_of(&body));
     let place = place(&key);
     let Some(present) = sight.scope.cache.get(&key) else {
-        let told = format!("Created the service {place}");
-        let told = note(object, false, "CreatedService", told);
-        return vec![create(object.key(), &SERVICE, body), told];
+        let told = Told {
+            reason: "CreatedService",
+            message: format!("Created the service {place}"),
+        };
+        let failed = sight.refusal(&key).map(|it| {
+            let message = format!("Failed to create the service {place}, {}", it.message);
+            note(object, true, "FailedToCreateService", message)
+        });
+        let makes = create(object, &SERVICE, body, told);
+        return [makes].into_iter().chain(failed).collect();
     };
     if !is_owned(present, object) {
         let why = "it exists and is not owned by this RayJob";

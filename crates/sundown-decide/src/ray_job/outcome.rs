@@ -6,7 +6,7 @@ use sundown_model::{Action, Decision, Part};
 
 use super::reason::Reason;
 use super::view::Sight;
-use crate::ray::{merge, patch};
+use crate::ray::{merge, note, patch};
 
 /// Why an attempt failed, as in `status.reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,21 @@ pub(super) fn fail(
         ..next
     };
     write(sight, next, Reason::Fails { why: why.as_str() })
+}
+
+/// Tries once more what the API server refused, and says why it did, in an event and in the status.
+pub(super) fn refused(
+    sight: &Sight<'_>,
+    next: RayJobStatus,
+    again: Action,
+    event: &str,
+    why: String,
+) -> Decision<Reason> {
+    let told = note(sight.object, true, event, why.clone());
+    let message = why.clone();
+    let status = change(sight, RayJobStatus { message, ..next });
+    let actions = [again, told].into_iter().chain(status).collect();
+    Decision::act_all(actions, Reason::Refused { why })
 }
 
 /// Writes a status if it says anything new.

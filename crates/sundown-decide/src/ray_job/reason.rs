@@ -18,6 +18,10 @@ pub enum Reason {
     /// Finalizer, names and ids are stored.
     Begins,
     MakesCluster,
+    /// Something of it cannot be made; it is tried again.
+    Refused {
+        why: String,
+    },
     /// Somebody else's cluster has the name; another is taken.
     ClusterTaken,
     AwaitsCluster,
@@ -77,6 +81,7 @@ impl Explain for Reason {
             Self::Recovers => "Recovers",
             Self::Begins => "Begins",
             Self::MakesCluster => "MakesCluster",
+            Self::Refused { .. } => "Refused",
             Self::ClusterTaken => "ClusterTaken",
             Self::AwaitsCluster => "AwaitsCluster",
             Self::AwaitsDashboard => "AwaitsDashboard",
@@ -115,6 +120,7 @@ impl Explain for Reason {
             Self::Recovers => "the spec is valid again, so the job goes on".to_owned(),
             Self::Begins => "an attempt begins; its names are stored first".to_owned(),
             Self::MakesCluster => "its cluster is to be made".to_owned(),
+            Self::Refused { why } => format!("{why}; it is tried again"),
             Self::ClusterTaken => "the name of its cluster is taken, so it gets another".to_owned(),
             Self::AwaitsCluster => "waits for its cluster".to_owned(),
             Self::AwaitsDashboard => {
@@ -168,6 +174,7 @@ impl Explain for Reason {
             | Self::Recovers
             | Self::Begins
             | Self::MakesCluster
+            | Self::Refused { .. }
             | Self::ClusterTaken
             | Self::AwaitsCluster
             | Self::AwaitsDashboard

@@ -6,7 +6,8 @@ use jiff::SignedDuration;
 use sundown_kinds::ray_job::submitter::SubmitError;
 use sundown_kinds::ray_job::{JobStatus, RayJobStatus, http, submitter};
 use sundown_model::{
-    Action, Decision, Deed, DeedOutcome, Need, Part, Question, Reply, Subject, What, ray,
+    Action, Decision, Deed, DeedOutcome, Need, Part, Question, RefusalFact, RefusalReason, Reply,
+    Subject, What, ray,
 };
 
 use super::intent::Intent;
@@ -15,7 +16,7 @@ use super::reason::Reason;
 use super::running::{going, lost, unanswered};
 use super::view::{Cluster, Sight, Submitter, Told, later};
 use crate::kinds::JOB;
-use crate::ray::{create, note, patch, place};
+use crate::ray::{self as shared, create, note, patch, place};
 
 /// How old an answer about the session may be: it is only stored, and checked again with the submission.
 const SESSION_AGE_MAX: SignedDuration = SignedDuration::from_secs(10);
@@ -123,7 +124,12 @@ pub(super) fn by_job(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>) -> 
         Submitter::Foreign | Submitter::Completed(_) | Submitter::Failed(..) if !is_asked_since => {
             Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay)
         }
-        Submitter::Runs(_) => going(sight, next, told, Reason::AwaitsSubmission),
+        Submitter::Runs(_) => {
+            // What kept it from being made is over.
+            let message = String::new();
+            let next = RayJobStatus { message, ..next };
+            going(sight, next, told, Reason::AwaitsSubmission)
+        }
         Submitter::Foreign => {
             let text = format!(
                 "Kubernetes Job {} exists and is not owned by this RayJob",
@@ -169,13 +175,46 @@ fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, intent: &Intent) -> Dec
     match body {
         Err(error) => outcome::fail(sight, next, Failure::Submission, error.to_string()),
         Ok(body) => {
-            let object = sight.object;
-            let told = format!("Created Kubernetes Job {}", place(&sight.submitter_key()));
-            let told = note(object, false, "CreatedRayJobSubmitter", told);
-            let actions = vec![create(object.key(), &JOB, body), told];
-            Decision::act_all(actions, Reason::Submits)
+            let place = place(&sight.submitter_key());
+            let told = shared::Told {
+                reason: "CreatedRayJobSubmitter",
+                message: format!("Created Kubernetes Job {place}"),
+            };
+            let makes = create(sight.object, &JOB, body, told);
+            match refusal(sight, intent) {
+                Some(refusal) => refused(sight, next, makes, refusal),
+                None => Decision::act(makes, Reason::Submits),
+            }
         }
     }
+}
+
+/// Why the submitter of this attempt could not be made. One of an attempt before had the same name.
+fn refusal<'a>(sight: &Sight<'a>, intent: &Intent) -> Option<&'a RefusalFact> {
+    let refusal = sight.refusal(&sight.submitter_key());
+    refusal.filter(|it| it.refused_at >= intent.stored_at)
+}
+
+/// What is not allowed now may be allowed later; what makes no sense never will.
+fn refused(
+    sight: &Sight<'_>,
+    next: RayJobStatus,
+    again: Action,
+    refusal: &RefusalFact,
+) -> Decision<Reason> {
+    let place = place(&sight.submitter_key());
+    let why = format!(
+        "Failed to create new Kubernetes Job {place}: {}",
+        refusal.message
+    );
+    let event = "FailedToCreateRayJobSubmitter";
+    if refusal.reason != RefusalReason::Invalid {
+        return outcome::refused(sight, next, again, event, why);
+    }
+    let told = note(sight.object, true, event, why.clone());
+    let mut decision = outcome::fail(sight, next, Failure::Submission, why);
+    decision.actions.push(told);
+    decision
 }
 
 /// Stores which session is going to be submitted to, before it is.

@@ -2,6 +2,7 @@
 
 mod cleanup;
 mod failing;
+mod refused;
 mod submitting;
 
 use serde_json::{Value, json};

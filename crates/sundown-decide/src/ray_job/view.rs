@@ -8,7 +8,8 @@ use sundown_kinds::ray_cluster::{ClusterSpec, ClusterStatus, summary};
 use sundown_kinds::ray_job::{JobStatus, RayJobStatus};
 use sundown_kinds::{RayCluster, RayJob};
 use sundown_model::{
-    Cache, DeedFact, Facts, Need, Object, ObjectKey, Question, Reply, Step, Subject, ray,
+    Cache, DeedFact, Facts, Need, Object, ObjectKey, Question, RefusalFact, Reply, Step, Subject,
+    ray,
 };
 
 use super::RayJobs;
@@ -195,6 +196,11 @@ impl<'a> Sight<'a> {
 
     pub(super) fn deed(&self, subject: &Subject) -> Option<&'a DeedFact> {
         self.scope.facts.deed(subject)
+    }
+
+    /// Why an object could not be made when that was last tried.
+    pub(super) fn refusal(&self, key: &ObjectKey) -> Option<&'a RefusalFact> {
+        self.scope.facts.refusal(key)
     }
 
     /// When the job was last seen to change.

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Controller, Decision, Deed, DeedFact, DeedOutcome, DeedRefusal, LiveFact, Need, Note,
-    ObjectKey, Question, Reply, ReplyFact, Resource, What, Write, ray,
+    Action, Controller, Decision, Deed, DeedFact, DeedOutcome, DeedRefusal, Draft, LiveFact, Need,
+    Note, ObjectKey, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Resource, What, Write,
+    ray,
 };
 
 use super::apply::{Became, apply};
@@ -22,6 +23,8 @@ pub(crate) struct Stage<C> {
     pub(crate) now: Timestamp,
     pub(crate) notes: Vec<Note>,
     pub(crate) writes: Vec<Write>,
+    /// Nothing of this plural can be made, for this reason.
+    pub(crate) refuses: Option<(&'static str, RefusalReason)>,
     rv: u64,
 }
 
@@ -132,6 +135,7 @@ impl<C: Controller> Stage<C> {
             now: at(0),
             notes: Vec::new(),
             writes: Vec::new(),
+            refuses: None,
             rv: 100,
         }
     }
@@ -271,6 +275,22 @@ impl<C: Controller> Stage<C> {
         }
     }
 
+    fn is_refused(&mut self, draft: &Draft) -> bool {
+        let Some((plural, reason)) = self.refuses else {
+            return false;
+        };
+        if draft.key.resource.plural() != plural {
+            return false;
+        }
+        let fact = RefusalFact {
+            refused_at: self.now,
+            reason,
+            message: "no room".to_owned(),
+        };
+        self.scene.facts.set_refusal(draft.key.clone(), fact);
+        true
+    }
+
     fn write(&mut self, write: &Write) {
         let key = match write {
             Write::Create(draft) => {
@@ -279,6 +299,11 @@ impl<C: Controller> Stage<C> {
                     "{} exists",
                     draft.key
                 );
+                if self.is_refused(draft) {
+                    return;
+                }
+                self.notes.extend(draft.told.clone());
+                self.scene.facts.clear_refusal(&draft.key);
                 let object = A {
                     resource: draft.key.resource.clone(),
                     json: draft.body.clone(),

@@ -199,7 +199,11 @@ pub(crate) fn put(object: Arc<Object>, sink: &mut Sink<'_>, listed: bool) -> Vec
     };
     match put {
         Put::Ignored | Put::Same => Vec::new(),
-        Put::Added => vec![Change::Added(object)],
+        Put::Added => {
+            // Whoever made it: what kept it from being made is over.
+            sink.facts.clear_refusal(object.key());
+            vec![Change::Added(object)]
+        }
         Put::Updated { old } => vec![Change::Updated { old, new: object }],
         Put::Replaced { old } => vec![Change::Deleted(old), Change::Added(object)],
     }

@@ -3,6 +3,7 @@
 
 mod backoff;
 mod barriers;
+mod births;
 mod brake;
 mod cache;
 mod discovery;

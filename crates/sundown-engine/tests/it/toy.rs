@@ -33,7 +33,7 @@ pub(crate) const GADGET: KnownKind = KnownKind {
 };
 
 /// Obeys the spec of each toy: `asks`, `waits`, `looks`, `wakes`, `again`, `tells`, `creates`, `patches`,
-/// `pulls`, `stops` and `doomed`.
+/// `makes`, `pulls`, `stops` and `doomed`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Toys {
     /// Followed change by change, for the audit.
@@ -89,7 +89,7 @@ impl Controller for Toys {
     const GRANTS: &'static [Grant] = &[Grant {
         group: Some("toys.io"),
         plural: Some("toys"),
-        permits: &[Permit::Delete, Permit::Patch(Part::Main)],
+        permits: &[Permit::Create, Permit::Delete, Permit::Patch(Part::Main)],
     }];
 
     const PORTS: &'static [Port] = &[Port::Node];
@@ -148,7 +148,7 @@ impl Controller for Toys {
         let again_at = instant(toy, "/spec/again").filter(|at| now < *at);
         Decision {
             wake_at: again_at,
-            ..Decision::act_all(actions(toy, facts), Reason::Obeys)
+            ..Decision::act_all(actions(toy, cache, facts), Reason::Obeys)
         }
     }
 
@@ -228,21 +228,43 @@ fn instant(toy: &Object, pointer: &str) -> Option<Timestamp> {
     toy.field(pointer)?.as_str()?.parse().ok()
 }
 
-fn actions(toy: &Object, facts: &Facts) -> Vec<Action> {
+fn word(toy: &Object, reason: &str, message: &str) -> Note {
+    Note {
+        about: toy.key().clone(),
+        uid: toy.uid().clone(),
+        warning: true,
+        reason: reason.into(),
+        message: message.to_owned(),
+    }
+}
+
+/// `makes: name`: a toy of that name shall be there, and is told about when it is; until then, why not.
+fn make(toy: &Object, cache: &Cache, facts: &Facts) -> Vec<Action> {
+    let name = toy.field("/spec/makes").and_then(Value::as_str);
+    let key = name.map(|name| ObjectKey::namespaced(&TOY.resource(), "here", name));
+    let Some(key) = key.filter(|key| cache.get(key).is_none()) else {
+        return Vec::new();
+    };
+    let refusal = facts.refusal(&key);
+    let refusal = refusal.map(|it| Action::Tell(word(toy, "ToyRefused", &it.message)));
+    let metadata = json!({ "name": &*key.name, "namespace": "here" });
+    let body = json!({ "apiVersion": "toys.io/v1", "kind": "Toy", "metadata": metadata });
+    let told = Some(word(toy, "ToyMade", "made"));
+    let draft = Draft { key, body, told };
+    let makes = Action::Api(Write::Create(draft.into()));
+    [makes].into_iter().chain(refusal).collect()
+}
+
+fn actions(toy: &Object, cache: &Cache, facts: &Facts) -> Vec<Action> {
     let mut actions: Vec<Action> = deeds(toy, facts).collect();
+    actions.extend(make(toy, cache, facts));
     if let Some(message) = toy.field("/spec/tells").and_then(Value::as_str) {
-        actions.push(Action::Tell(Note {
-            about: toy.key().clone(),
-            uid: toy.uid().clone(),
-            warning: true,
-            reason: "ToyTold".into(),
-            message: message.to_owned(),
-        }));
+        actions.push(Action::Tell(word(toy, "ToyTold", message)));
     }
     if let Some(name) = toy.field("/spec/creates").and_then(Value::as_str) {
         let key = ObjectKey::namespaced(&BOX.resource(), "here", name);
         let body = json!({ "apiVersion": "v1", "kind": "Box", "metadata": { "name": name } });
-        actions.push(Action::Api(Write::Create(Draft { key, body }.into())));
+        actions.push(Action::Api(Write::Create(Draft::new(key, body).into())));
     }
     if let Some(patch) = toy.field("/spec/patches") {
         actions.push(Action::Api(Write::Patch {

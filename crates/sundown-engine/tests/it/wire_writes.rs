@@ -162,7 +162,7 @@ fn a_patch_cannot_bring_preconditions_of_its_own() {
 #[test]
 fn a_create_goes_to_the_collection_as_it_is() {
     let (key, body) = (toy("a").key(), json!({ "any": "thing" }));
-    let create = effect(&TOY, Write::Create(Arc::new(Draft { key, body })));
+    let create = effect(&TOY, Write::Create(Arc::new(Draft::new(key, body))));
     let call = call(&create).unwrap();
     assert_eq!(call.method, Method::Post);
     assert_eq!(call.path, "/apis/toys.io/v1/namespaces/here/toys");

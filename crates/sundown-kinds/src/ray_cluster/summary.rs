@@ -47,9 +47,13 @@ pub fn summarize(observed: &Observed<'_>, gates: &Gates, now: Timestamp) -> Clus
     status.observed_generation = cluster.metadata.generation;
     set_counters(&mut status, &cluster.spec, observed.pods);
     set_resources(&mut status, &cluster.spec);
+    match observed.pass {
+        // What was wrong before, an unsupported field among it, is wrong no more.
+        Pass::Succeeded => status.reason.clear(),
+        Pass::Failed { message, .. } => message.clone_into(&mut status.reason),
+    }
     if is_complete(observed) {
         status.state = "ready".into();
-        status.reason.clear();
     }
     if gates.ray_cluster_status_conditions {
         conditions::set(&mut status, observed, now);

@@ -94,7 +94,15 @@ fn set_labels(template: &mut Value, labels: &Map<String, Value>) {
 /// The user's template, or a pod with the image of the head.
 fn template(job: &RayJob, cluster: &ClusterSpec) -> Value {
     if let Some(template) = &job.spec.submitter_template {
-        return Value::Object(template.0.clone());
+        let mut template = Value::Object(template.0.clone());
+        // Without a policy the Job would be refused: that of a pod does not fit a Job.
+        if let Some(Value::Object(spec)) = template.get_mut("spec") {
+            let policy = spec.entry("restartPolicy").or_insert(Value::Null);
+            if policy.as_str().unwrap_or("").is_empty() {
+                *policy = json!("Never");
+            }
+        }
+        return template;
     }
     json!({"spec": {"containers": [default_container(cluster)], "restartPolicy": "Never"}})
 }

@@ -174,8 +174,10 @@ fn cluster(parts: &Parts<'_>) -> Stage {
     let is = |state, text: String| Stage::new(Name::Cluster, state, text);
     let name = parts.cluster.map(|it| text(it, "/metadata/name"));
     let Some(head) = parts.head() else {
+        let refused = refused(parts);
         return match name {
             _ if is_over(parts) => is(State::Done, "ended".to_owned()),
+            _ if !refused.is_empty() => is(State::Stuck, refused.to_owned()),
             Some(name) => is(State::Active, format!("{name}: head wanted")),
             None => is(State::Waiting, String::new()),
         };
@@ -192,6 +194,16 @@ fn cluster(parts: &Parts<'_>) -> Stage {
             State::Active,
             format!("head {pod} waits for its environment"),
         ),
+    }
+}
+
+/// Why something could not be made, in the words of whoever tried: of the cluster, or of the job while it
+/// has none.
+fn refused<'a>(parts: &Parts<'a>) -> &'a str {
+    match parts.cluster {
+        Some(cluster) => text(cluster, "/status/reason"),
+        None if parts.target.kind == Known::RayJob => parts.says("/status/message"),
+        None => "",
     }
 }
 
@@ -220,6 +232,9 @@ fn workers(parts: &Parts<'_>) -> Stage {
     match stuck.into_iter().find(|it| !is_about_image(it)) {
         Some(trouble) => is(State::Stuck, format!("{count}; {}", in_words(&trouble))),
         None if is_over(parts) => is(State::Done, count),
+        None if parts.head().is_some() && !refused(parts).is_empty() => {
+            is(State::Stuck, format!("{count}; {}", refused(parts)))
+        }
         None if pods.is_empty() => is(State::Waiting, count),
         None => is(State::Active, count),
     }
@@ -269,6 +284,9 @@ fn submission(parts: &Parts<'_>) -> Stage {
         parts.says("/status/jobDeploymentStatus"),
     ) {
         (true, _) => is(State::Active, "a Job submits it".to_owned()),
+        (false, "Running") if !parts.says("/status/message").is_empty() => {
+            is(State::Stuck, parts.says("/status/message").to_owned())
+        }
         (false, "Running") => is(State::Active, id.to_owned()),
         (false, _) => is(State::Waiting, String::new()),
     }

@@ -1,7 +1,7 @@
 //! From the first pod to the last condition.
 
 use serde_json::json;
-use sundown_model::{Action, Need};
+use sundown_model::{Action, Need, RefusalFact, RefusalReason, Write};
 
 use super::shop::{Shop, a_new_job};
 use crate::batch_job::{Key, Reason};
@@ -265,4 +265,37 @@ fn pods_are_made_until_enough_are_active() {
     assert_eq!(shop.made.len(), 40);
     let names: std::collections::BTreeSet<_> = shop.made.iter().collect();
     assert_eq!(names.len(), 40);
+}
+
+#[test]
+fn a_pod_that_is_refused_is_told_and_one_that_is_there_as_well() {
+    let shop = Shop::of(a_new_job(1, 1));
+    let key = Key::Job(shop.job.key());
+    let creates = |actions: &[Action]| {
+        let creates = actions.iter().filter_map(|action| match action {
+            Action::Api(Write::Create(draft)) => Some(draft.clone()),
+            Action::Api(_) | Action::Tell(_) | Action::Do(_) => None,
+        });
+        creates.collect::<Vec<_>>()
+    };
+    let mut scene = shop.scene();
+    let decision = scene.decide(&key, 0);
+    let [draft] = creates(&decision.actions).try_into().unwrap();
+    let told = draft.told.as_ref().unwrap();
+    assert_eq!(&*told.reason, "SuccessfulCreate");
+    assert!(!told.warning);
+    let fact = RefusalFact {
+        refused_at: at(0),
+        reason: RefusalReason::Forbidden,
+        message: "exceeded quota".to_owned(),
+    };
+    scene.facts.set_refusal(draft.key.clone(), fact);
+    let again = scene.decide(&key, 1);
+    assert_eq!(creates(&again.actions).len(), 1, "it is tried again");
+    let told = again.actions.iter().find_map(|action| match action {
+        Action::Tell(note) if note.warning => Some((&*note.reason, note.message.as_str())),
+        Action::Tell(_) | Action::Api(_) | Action::Do(_) => None,
+    });
+    let expect = ("FailedCreate", "Error creating: exceeded quota");
+    assert_eq!(told, Some(expect));
 }

@@ -224,6 +224,20 @@ fn a_command_of_the_user_is_kept_and_gets_the_environment() {
     assert_eq!(container["env"].as_array().map(Vec::len), Some(5));
 }
 
+/// Without one the API server refuses the Job.
+#[test]
+fn a_template_without_a_restart_policy_gets_never_and_another_is_kept() {
+    for (own, expect) in [
+        (json!(null), "Never"),
+        (json!(""), "Never"),
+        (json!("OnFailure"), "OnFailure"),
+    ] {
+        let spec = json!({"containers": [{"name": "mine"}], "restartPolicy": own});
+        let made = made(&[("/spec/submitterPodTemplate", json!({"spec": spec}))]);
+        assert_eq!(made["spec"]["template"]["spec"]["restartPolicy"], expect);
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_told_also_with_a_command_of_the_user() {
     let template = json!({"spec": {"containers": [{"name": "m", "command": ["sh"]}]}});

@@ -56,14 +56,24 @@ impl World {
         self.with(Known::Pod, pod(name, "c", part, status))
     }
 
-    fn check(&self, kind: Known, expect: &[(State, &str)]) {
+    fn stages(&self, kind: Known) -> Vec<Stage> {
         let target = Target {
             kind,
             namespace: "default".into(),
             name: "n".into(),
             uid: "u".into(),
         };
-        let found = stages(&target.parts(&self.0));
+        stages(&target.parts(&self.0))
+    }
+
+    fn stage(&self, name: Name) -> (State, String) {
+        let mut all = self.stages(Known::RayJob).into_iter();
+        let one = all.find(|it| it.name == name).unwrap();
+        (one.state, one.text)
+    }
+
+    fn check(&self, kind: Known, expect: &[(State, &str)]) {
+        let found = self.stages(kind);
         let found: Vec<_> = found.iter().map(|it| (it.state, &*it.text)).collect();
         assert_eq!(found, expect);
     }
@@ -277,4 +287,33 @@ fn what_is_stopped_is_no_longer_under_way() {
     let cluster = "head h is ready, dashboard http://127.0.0.1:1";
     assert_eq!(found[0], Stage::new(Name::Cluster, Done, cluster));
     assert_eq!(found[1], Stage::new(Name::Job, Waiting, "stopped"));
+}
+
+#[test]
+fn what_cannot_be_made_is_shown_with_its_cause() {
+    let begun = json!({"rayClusterName": "c", "jobDeploymentStatus": "Initializing"});
+    let refused = |job: &Value, why: &str| {
+        let cluster = json!({"metadata": {"name": "c", "uid": "c"}, "status": {"reason": why},
+                             "spec": {"workerGroupSpecs": [{"replicas": 1}]}});
+        World::ray(job).with(Known::RayCluster, cluster)
+    };
+    refused(&begun, "Failed to create head Pod").check(
+        Known::RayJob,
+        &[
+            (Waiting, ""),
+            (Stuck, "Failed to create head Pod"),
+            (Waiting, "0 of 1 ready"),
+            (Waiting, ""),
+            (Waiting, ""),
+        ],
+    );
+    let world = refused(&begun, "quota").pod("h", "head", &ready());
+    let found = world.stage(Name::Workers);
+    assert_eq!(found, (Stuck, "0 of 1 ready; quota".to_owned()));
+    let job = json!({"jobDeploymentStatus": "Initializing", "message": "no cluster: quota"});
+    let found = World::ray(&job).stage(Name::Cluster);
+    assert_eq!(found, (Stuck, "no cluster: quota".to_owned()));
+    let job = json!({"jobDeploymentStatus": "Running", "message": "no submitter: quota"});
+    let found = World::ray(&job).stage(Name::Submission);
+    assert_eq!(found, (Stuck, "no submitter: quota".to_owned()));
 }

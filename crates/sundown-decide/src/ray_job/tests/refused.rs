@@ -1,0 +1,85 @@
+//! What the API server does not let a job make is told with its cause, in an event and in the status.
+//!
+//! A submitter whose template had no restart policy was once told as created, and its job ran for ever.
+
+use serde_json::json;
+use sundown_model::RefusalReason;
+
+use super::super::{RayJobs, Reason};
+use super::{counter, make_ready, stage, status, with_cluster};
+use crate::testing::ray::{Stage, a_ray_job};
+
+fn by_submitter(attempts: u32, refusal: RefusalReason) -> Stage<RayJobs> {
+    let job = a_ray_job().with("/spec/submissionMode", json!("K8sJobMode"));
+    let mut stage = with_cluster(job.with("/spec/backoffLimit", json!(attempts - 1)));
+    stage.refuses = Some(("jobs", refusal));
+    while stage.step(&counter()).reason != Reason::Submits {}
+    stage
+}
+
+#[test]
+fn a_submitter_that_is_not_allowed_is_told_and_tried_again() {
+    let mut stage = by_submitter(1, RefusalReason::Forbidden);
+    let why = "Failed to create new Kubernetes Job here/counter: no room".to_owned();
+    let refused = Reason::Refused { why: why.clone() };
+    while stage.step(&counter()).reason != refused {}
+    assert_eq!(status(&stage, "message"), why);
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
+    assert!(stage.said().contains("FailedToCreateRayJobSubmitter"));
+    assert!(!stage.said().contains("CreatedRayJobSubmitter"));
+    stage.refuses = None;
+    stage.wait(1);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsSubmission);
+    assert_eq!(status(&stage, "message"), "");
+    assert!(stage.said().contains("CreatedRayJobSubmitter"));
+}
+
+#[test]
+fn a_submitter_that_makes_no_sense_has_failed_to_submit() {
+    let mut stage = by_submitter(1, RefusalReason::Invalid);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Failed");
+    assert_eq!(status(&stage, "reason"), "SubmissionFailed");
+    assert!(status(&stage, "message").ends_with("here/counter: no room"));
+    assert!(stage.said().contains("FailedToCreateRayJobSubmitter"));
+}
+
+/// The submitters of all attempts have one name.
+#[test]
+fn an_attempt_is_not_blamed_for_the_submitter_of_the_one_before_it() {
+    let mut stage = by_submitter(2, RefusalReason::Invalid);
+    stage.refuses = None;
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    assert_eq!(stage.json(&counter())["status"]["failed"], 1);
+    make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsSubmission);
+}
+
+#[test]
+fn a_cluster_that_is_refused_is_told_and_tried_again() {
+    let mut stage = stage(a_ray_job());
+    stage.refuses = Some(("rayclusters", RefusalReason::Forbidden));
+    while stage.step(&counter()).reason != Reason::MakesCluster {}
+    stage.step(&counter());
+    let message = status(&stage, "message").to_owned();
+    assert!(message.starts_with("Failed to create RayCluster here/counter-"));
+    assert!(message.ends_with(": no room"));
+    assert!(stage.said().contains("FailedToCreateRayCluster"));
+    assert!(!stage.said().contains("CreatedRayCluster"));
+    stage.refuses = None;
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    assert_eq!(status(&stage, "message"), "");
+    assert!(stage.said().contains("CreatedRayCluster"));
+}
+
+#[test]
+fn a_service_that_is_refused_is_told_and_holds_nothing_up() {
+    let mut stage = with_cluster(a_ray_job());
+    stage.refuses = Some(("services", RefusalReason::Invalid));
+    for _ in 0..30 {
+        stage.step(&counter());
+    }
+    assert_eq!(status(&stage, "jobStatus"), "RUNNING");
+    assert!(stage.said().contains("FailedToCreateService"));
+    assert!(!stage.said().contains("CreatedService"));
+}
