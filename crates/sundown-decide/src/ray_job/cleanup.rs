@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use sundown_kinds::ray_job::{self, CleanUp, DeletionPolicy};
 use sundown_model::{Decision, Object, Part, Propagation};
 
-use super::outcome;
 use super::reason::Reason;
 use super::view::{Cluster, Sight, later};
+use super::{outcome, reset};
 use crate::ray::{delete, note, patch, place};
 
 /// On a `RayJob` whose logs somebody reads: what it ran on stays a moment longer, until the annotation is
@@ -23,8 +23,15 @@ const READ_TIME_MAX: SignedDuration = SignedDuration::from_secs(10);
 /// One thing that goes at an instant.
 type Due = (DeletionPolicy, Timestamp);
 
-/// Decides what goes after a job that has ended.
+/// Decides what goes after a job that has ended. A submitter that still runs goes whatever the policy
+/// says: whoever wrote the end may have died before it did this.
 pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
+    let mut decision = by_policy(sight);
+    decision.actions.extend(reset::end_submitter(sight));
+    decision
+}
+
+fn by_policy(sight: &Sight<'_>) -> Decision<Reason> {
     let Some(ended_at) = sight.job.status.end_time else {
         // Restored or edited by hand: it has ended now at the latest.
         return outcome::write(sight, sight.job.status.clone(), Reason::Ends);

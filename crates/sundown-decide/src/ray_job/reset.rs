@@ -38,8 +38,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
     match &sight.submitter {
         Submitter::Runs(job) | Submitter::Completed(job) | Submitter::Failed(job, _) => {
             left.push(job.key().clone());
-            let told = "Deleted submitter K8s Job";
-            actions.extend(delete_once(sight, job, "DeletedRayJobSubmitter", told));
+            actions.extend(delete_submitter(sight, job));
         }
         Submitter::Absent | Submitter::Foreign => {}
     }
@@ -58,6 +57,23 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         return Decision::need(needs, Reason::Clears { left });
     }
     outcome::write(sight, emptied(sight), Reason::Cleared)
+}
+
+/// Ends a submitter that outlives its attempt: it would wait for a Ray that is gone, or submit to it, for
+/// ever. One that has ended stays, so that its log can be read.
+pub(super) fn end_submitter(sight: &Sight<'_>) -> Vec<Action> {
+    match &sight.submitter {
+        Submitter::Runs(job) => delete_submitter(sight, job),
+        Submitter::Absent
+        | Submitter::Foreign
+        | Submitter::Completed(_)
+        | Submitter::Failed(..) => Vec::new(),
+    }
+}
+
+fn delete_submitter(sight: &Sight<'_>, job: &Object) -> Vec<Action> {
+    let told = "Deleted submitter K8s Job";
+    delete_once(sight, job, "DeletedRayJobSubmitter", told)
 }
 
 fn delete_once(sight: &Sight<'_>, object: &Object, reason: &str, what: &str) -> Vec<Action> {

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus, SubmissionMode};
-use sundown_model::{Decision, Propagation, ray};
+use sundown_model::{Decision, ray};
 
 use super::begin::active_deadline;
 use super::outcome::{self, Failure};
@@ -11,7 +11,7 @@ use super::stop::{self, Stop};
 use super::submit;
 use super::view::{Cluster, Sight, Submitter, Told, later};
 use super::{head_service, reset};
-use crate::ray::{delete, place};
+use crate::ray::place;
 
 /// What is said when the submitter outlives the job.
 const GRACE_TEXT: &str = "JobDeploymentStatus does not transition to Complete or Failed within the \
@@ -80,7 +80,14 @@ fn without_its_cluster(sight: &Sight<'_>) -> Decision<Reason> {
 /// The attempt cannot be followed any more. It is never submitted again by itself.
 pub(super) fn lost(sight: &Sight<'_>, why: &str) -> Decision<Reason> {
     let text = format!("The Ray job was lost: {why}");
-    outcome::fail(sight, sight.next(), Failure::App, text)
+    let decision = outcome::fail(sight, sight.next(), Failure::App, text);
+    without_submitter(sight, decision)
+}
+
+/// Ends the attempt, and its submitter with it.
+fn without_submitter(sight: &Sight<'_>, mut decision: Decision<Reason>) -> Decision<Reason> {
+    decision.actions.extend(reset::end_submitter(sight));
+    decision
 }
 
 fn observed(sight: &Sight<'_>, job: &ray::Job, told: &Told<'_>) -> Decision<Reason> {
@@ -168,7 +175,7 @@ fn conclude(sight: &Sight<'_>, mut next: RayJobStatus) -> Decision<Reason> {
             .clone_into(&mut next.reason);
         GRACE_TEXT.clone_into(&mut next.message);
     }
-    outcome::write(sight, next, Reason::Ends)
+    without_submitter(sight, outcome::write(sight, next, Reason::Ends))
 }
 
 /// Ray knows no such job.
@@ -207,13 +214,8 @@ pub(super) fn unanswered(sight: &Sight<'_>, why: &str, told: &Told<'_>) -> Decis
             "Job status checks have been failing since {since}; exceeded timeout of {}s: {why}",
             limit.as_secs()
         );
-        let mut decision = outcome::fail(sight, next, Failure::StatusCheck, text);
-        if let Submitter::Runs(job) = sight.submitter
-            && !job.is_deleting()
-        {
-            decision.actions.push(delete(job, Propagation::Foreground));
-        }
-        return decision;
+        let decision = outcome::fail(sight, next, Failure::StatusCheck, text);
+        return without_submitter(sight, decision);
     }
     let decision = going(sight, next, told, Reason::NoAnswer { until });
     Decision {

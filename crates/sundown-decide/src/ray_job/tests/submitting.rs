@@ -251,3 +251,63 @@ fn an_id_that_the_user_chose_serves_every_attempt() {
     assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
     assert_eq!(executions(&stage), 2, "one in each of two clusters");
 }
+
+fn is_told_as_deleted(stage: &Stage<RayJobs>) -> bool {
+    stage.said().contains("DeletedRayJobSubmitter")
+}
+
+/// It asked a Ray that was gone, for ever.
+#[test]
+fn a_lost_attempt_takes_its_submitter_with_it() {
+    let runs = || {
+        let mut stage = with_submitter();
+        let id = status(&stage, "jobId").to_owned();
+        stage.ray.set(&id, ray::JobStatus::Running);
+        stage.wait(1);
+        assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+        stage
+    };
+    let mut forgotten = runs();
+    forgotten.ray.restart();
+    let mut deleted = runs();
+    let cluster = super::cluster_key(&deleted);
+    deleted.remove(&cluster);
+    for mut stage in [forgotten, deleted] {
+        stage.wait(1);
+        stage.settle(&counter());
+        assert_eq!(status(&stage, "jobDeploymentStatus"), "Failed");
+        assert_eq!(status(&stage, "reason"), "AppFailed");
+        assert!(!stage.objects.contains_key(&submitter()));
+        assert!(is_told_as_deleted(&stage));
+    }
+}
+
+#[test]
+fn a_submitter_that_follows_no_more_goes_when_its_grace_is_over() {
+    let mut stage = with_submitter();
+    let id = status(&stage, "jobId").to_owned();
+    stage.ray.set(&id, ray::JobStatus::Succeeded);
+    stage.wait(1);
+    stage.settle(&counter());
+    assert!(stage.objects.contains_key(&submitter()));
+    stage.wait(301);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    assert!(!stage.objects.contains_key(&submitter()));
+}
+
+#[test]
+fn a_submitter_that_a_dead_operator_left_running_goes_after_the_end() {
+    let mut stage = with_submitter();
+    stage.edit(&counter(), "/status/jobDeploymentStatus", json!("Failed"));
+    stage.settle(&counter());
+    assert!(!stage.objects.contains_key(&submitter()));
+    let mut stage = with_submitter();
+    set_submitter(&mut stage, "Complete");
+    stage.edit(&counter(), "/status/jobDeploymentStatus", json!("Failed"));
+    stage.settle(&counter());
+    assert!(
+        stage.objects.contains_key(&submitter()),
+        "its log can be read"
+    );
+}
