@@ -89,7 +89,13 @@ impl Controller for RayClusters {
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {
-            Change::Added(object) | Change::Deleted(object) => touch(object, cache, touched),
+            Change::Added(object) => touch(object, cache, touched),
+            Change::Deleted(object) => {
+                touch(object, cache, touched);
+                if object.key().resource.is(&POD) {
+                    touched.extend(view::clusters_with_head(object.key(), cache));
+                }
+            }
             // Whose it was has to know that it is theirs no more.
             Change::Updated { old, new } => {
                 touch(old, cache, touched);
@@ -135,10 +141,9 @@ fn own_key(object: &Object) -> Option<ObjectKey> {
 }
 
 fn touch(object: &Object, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-    if let Some(key) = own_key(object) {
-        touched.insert(key);
-    } else if object.key().resource.is(&SERVICE) {
-        // Somebody else's service may bear the name that a cluster waits for.
-        touched.extend(view::clusters_with_head_service(object.key(), cache));
+    touched.extend(own_key(object));
+    if object.key().resource.is(&SERVICE) {
+        // The service of somebody else, another cluster too, may bear the name that a cluster waits for.
+        touched.extend(view::clusters_with_service(object.key(), cache));
     }
 }

@@ -11,8 +11,9 @@ use sundown_model::Part;
 
 use super::plan::{Plan, obituary};
 use super::view::Sight;
+use crate::kinds::POD;
 use crate::ray::view::Pod;
-use crate::ray::{patch, suffix};
+use crate::ray::{beside, name_of, patch, place, suffix};
 
 /// How long a head that goes is waited for after its grace period. Two heads at once would split the
 /// workers; one on a lost node never goes. A node that is slow to say so would make it longer.
@@ -125,8 +126,18 @@ fn create(sight: &Sight<'_>, plan: &mut Plan) {
         pod::head_pod(&sight.cluster, Some(&suffix), sight.settings)
     });
     // A name that the template fixes may be taken each time: then it has to become free first.
-    if let Some(body) = first_free(sight, bodies) {
-        plan.create_pod(sight, NodeType::Head, body);
+    match first_free(sight, bodies.clone()) {
+        Some(body) => plan.create_pod(sight, NodeType::Head, body),
+        None => {
+            let wanted = bodies.map(|body| name_of(&body).to_owned()).next();
+            let place = place(&beside(
+                sight.object.key(),
+                &POD,
+                &wanted.unwrap_or_default(),
+            ));
+            let why = "another Pod has that name";
+            plan.fail_pod(sight, NodeType::Head, &place, why);
+        }
     }
 }
 

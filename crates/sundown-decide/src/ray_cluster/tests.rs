@@ -1,5 +1,6 @@
 //! What becomes of clusters, story by story.
 
+mod names;
 mod refused;
 
 use serde_json::{Value, json};

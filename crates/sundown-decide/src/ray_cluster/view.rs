@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sundown_kinds::names::NodeType;
 use sundown_kinds::ray_cluster::summary::{PodView, ServiceView};
+use sundown_kinds::service::headless_service;
 use sundown_kinds::{RayCluster, Settings};
 use sundown_model::{Cache, Facts, KnownKind, Object, ObjectKey};
 
@@ -109,14 +110,45 @@ fn find_service<'a>(object: &Object, name: &str, cache: &'a Cache) -> Found<'a> 
     }
 }
 
-/// The clusters whose head service is called so.
-pub(super) fn clusters_with_head_service(service: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+/// The clusters of which a service is called so.
+pub(super) fn clusters_with_service(service: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+    let is_named = |object: &Object| {
+        let Ok(cluster) = ray_cluster(object) else {
+            return false;
+        };
+        let headless = headless_service(&cluster);
+        let names = [
+            Some(cluster.head_service_name()),
+            headless.as_ref().map(|it| name_of(it).to_owned()),
+        ];
+        names
+            .into_iter()
+            .flatten()
+            .any(|name| name == *service.name)
+    };
+    clusters_near(service, cache, is_named)
+}
+
+/// The clusters whose template calls their head so. Other names of pods are made of the cluster's own.
+pub(super) fn clusters_with_head(pod: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+    let name = "/spec/headGroupSpec/template/metadata/name";
+    let is_named = |object: &Object| {
+        let name = object.field(name).and_then(Value::as_str);
+        name.is_some_and(|name| name.eq_ignore_ascii_case(&pod.name))
+    };
+    clusters_near(pod, cache, is_named)
+}
+
+fn clusters_near(
+    key: &ObjectKey,
+    cache: &Cache,
+    is_meant: impl Fn(&Object) -> bool,
+) -> Vec<ObjectKey> {
     let all = RAY_CLUSTER.resource();
     let near = cache
         .of(&all)
-        .filter(|it| it.key().namespace == service.namespace);
-    let named = near.filter(|it| {
-        ray_cluster(it).is_ok_and(|cluster| cluster.head_service_name() == *service.name)
-    });
-    named.map(|it| it.key().clone()).collect()
+        .filter(|it| it.key().namespace == key.namespace);
+    near.filter(|it| is_meant(it))
+        .map(|it| it.key().clone())
+        .collect()
 }
