@@ -149,19 +149,22 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
     outcome::write(sight, next, Reason::Recovers)
 }
 
-/// A job that has begun does not lose its state over an edit: what runs is watched to its end. What is
-/// made or deleted after the spec waits until the spec makes sense.
+/// A job that has begun does not lose its state over an edit: what runs is watched to its end, and what
+/// has ended goes as it says, if that much makes sense. What is made waits until all of the spec does.
 fn go_on_in_spite_of(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
     let mut decision = match sight.job.status.job_deployment_status {
         DeploymentStatus::Initializing | DeploymentStatus::Waiting => begin::overdue(sight),
         DeploymentStatus::Running | DeploymentStatus::Suspending | DeploymentStatus::Retrying => {
             Some(go_on(sight))
         }
+        DeploymentStatus::Complete | DeploymentStatus::Failed => {
+            let gates = &sight.scope.config.settings.gates;
+            let says = validate::validate_clean_up(&sight.job, gates);
+            says.is_ok().then(|| go_on(sight))
+        }
         DeploymentStatus::New
         | DeploymentStatus::ValidationFailed
-        | DeploymentStatus::Suspended
-        | DeploymentStatus::Complete
-        | DeploymentStatus::Failed => None,
+        | DeploymentStatus::Suspended => None,
     }
     .unwrap_or_else(|| {
         let why = flaw.why.clone();

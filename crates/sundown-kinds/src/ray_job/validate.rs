@@ -34,10 +34,7 @@ pub fn validate_spec(job: &RayJob, gates: &Gates) -> Validated {
             "{PREFIX} a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended"
         )
     })?;
-    refuse_if(spec.ttl < 0, || {
-        format!("{PREFIX} TTLSecondsAfterFinished must be a non-negative integer")
-    })?;
-    deletion::validate(job, gates)?;
+    validate_clean_up(job, gates)?;
     validate_cluster_choice(job)?;
     validate_mode(job)?;
     validate_cluster(job, gates)?;
@@ -55,6 +52,14 @@ pub fn validate_spec(job: &RayJob, gates: &Gates) -> Validated {
         | SubmissionMode::Interactive
         | SubmissionMode::Sidecar => Ok(()),
     }
+}
+
+/// Judges only what is said about the time after the end, which a job that has ended goes by.
+pub fn validate_clean_up(job: &RayJob, gates: &Gates) -> Validated {
+    refuse_if(job.spec.ttl < 0, || {
+        format!("{PREFIX} TTLSecondsAfterFinished must be a non-negative integer")
+    })?;
+    deletion::validate(job, gates)
 }
 
 /// Judges the status.

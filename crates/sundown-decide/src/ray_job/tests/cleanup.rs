@@ -191,3 +191,50 @@ fn an_end_that_nobody_dated_is_dated_once() {
     assert_eq!(stage.settle(&counter()).reason, Reason::Kept);
     assert_eq!(stage.json(&counter())["status"]["succeeded"], 1);
 }
+
+/// J13. What was wrong had nothing to do with what goes, and its cluster stayed for ever.
+#[test]
+fn an_invalid_edit_of_what_has_ended_does_not_keep_what_was_to_go() {
+    let ending = || {
+        let job = a_ray_job().with("/spec/shutdownAfterJobFinishes", json!(true));
+        let mut stage = running(job.with("/spec/ttlSecondsAfterFinished", json!(60)));
+        end(&mut stage, ray::JobStatus::Succeeded);
+        let decision = stage.settle(&counter());
+        assert!(matches!(decision.reason, Reason::NotDue { .. }));
+        stage
+    };
+    for (pointer, value) in [
+        ("/spec/backoffLimit", json!(-1)),
+        ("/spec/runtimeEnvYAML", json!("- a")),
+        (
+            "/spec/rayClusterSpec/headGroupSpec/template/spec/containers",
+            json!([]),
+        ),
+    ] {
+        let mut stage = ending();
+        let cluster = cluster_key(&stage);
+        stage.edit(&counter(), pointer, value);
+        let decision = stage.settle(&counter());
+        assert!(decision.wake_at.is_some(), "{pointer}: {decision:?}");
+        assert!(stage.said().contains("InvalidRayJobSpec"), "{pointer}");
+        stage.wait(61);
+        stage.settle(&counter());
+        assert!(!stage.objects.contains_key(&cluster), "{pointer}");
+        assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    }
+    let mut stage = ending();
+    let cluster = cluster_key(&stage);
+    stage.edit(&counter(), "/spec/ttlSecondsAfterFinished", json!(-1));
+    stage.wait(61);
+    stage.settle(&counter());
+    assert!(
+        stage.objects.contains_key(&cluster),
+        "nothing goes by a broken rule"
+    );
+    stage.edit(&counter(), "/spec/ttlSecondsAfterFinished", json!(0));
+    stage.settle(&counter());
+    assert!(
+        !stage.objects.contains_key(&cluster),
+        "a mended one is kept to"
+    );
+}

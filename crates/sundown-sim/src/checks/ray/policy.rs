@@ -58,9 +58,6 @@ pub(super) fn judge_at_rest(
     now: Timestamp,
     found: &mut Vec<Violation>,
 ) {
-    if is_invalid(job) {
-        return;
-    }
     let mut broken = |text: &str| {
         let name = super::text(job, "/metadata/name");
         found.push(Violation::new("J6", format!("{name}: {text}")));
@@ -85,7 +82,7 @@ pub(super) fn judge_at_rest(
     }
 }
 
-/// Whether somebody made a spec that makes no sense: what is made and what goes waits until it does.
+/// Whether somebody made a spec that makes no sense: what is made waits until it does.
 pub(super) fn is_invalid(job: &Version) -> bool {
     let spec = &job.json["spec"];
     let has_ttl = spec["ttlSecondsAfterFinished"].as_i64().unwrap_or(0) > 0;
