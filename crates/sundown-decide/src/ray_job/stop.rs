@@ -2,7 +2,10 @@
 //! Ray itself says that it runs no more.
 
 use jiff::{SignedDuration, Timestamp};
-use sundown_model::{Action, Decision, Deed, DeedOutcome, Propagation, Subject, What, ray};
+use sundown_kinds::ray_job::SubmissionMode;
+use sundown_model::{
+    Action, Decision, Deed, DeedOutcome, Need, Propagation, Step, Subject, What, ray,
+};
 
 use super::reason::Reason;
 use super::view::{Sight, Submitter, later};
@@ -52,13 +55,60 @@ pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
     };
     let next_poll = sight.next_poll(&told).min(until);
     match told.answer {
-        Ok(None) => Stop::Ended,
+        Ok(None) => match quiet_since(sight) {
+            Quiet::Since(step) if told.asked > step => Stop::Ended,
+            Quiet::Since(_) => ask_again(sight, until),
+            Quiet::NotYet if is_over => {
+                Stop::GaveUp("its submitter could not be ended in time".to_owned())
+            }
+            Quiet::NotYet => Stop::Under(Decision::wake_at(until, Reason::Stops { until })),
+            Quiet::Unproven(need) => {
+                Stop::Under(Decision::need(vec![need], Reason::Stops { until }))
+            }
+        },
         Ok(Some(job)) if job.status.is_terminal() => Stop::Ended,
         Ok(Some(_)) if is_over => Stop::GaveUp("Ray says that it still runs".to_owned()),
         Err(why) if is_over => Stop::GaveUp(why),
         Ok(Some(_)) => Stop::Under(tell_to_stop(sight, until, next_poll)),
         Err(_) => Stop::Under(Decision::wake_at(next_poll, Reason::Stops { until })),
     }
+}
+
+/// Whether anything can still be submitted.
+enum Quiet {
+    /// Nothing after this step: what Ray is asked later, it is asked for good.
+    Since(Step),
+    /// The submitter goes on.
+    NotYet,
+    /// It is not seen, which proves nothing.
+    Unproven(Need),
+}
+
+/// That Ray does not know a job says nothing about it as long as a submitter may come.
+fn quiet_since(sight: &Sight<'_>) -> Quiet {
+    if sight.job.spec.submission_mode != SubmissionMode::K8sJob {
+        return Quiet::Since(Step::default());
+    }
+    let key = sight.submitter_key();
+    match &sight.submitter {
+        Submitter::Runs(_) => Quiet::NotYet,
+        // Somebody took it away: it cannot be ended from here.
+        Submitter::Foreign | Submitter::Completed(_) | Submitter::Failed(..) => {
+            Quiet::Since(sight.scope.cache.seen_step(&key).unwrap_or_default())
+        }
+        Submitter::Absent => match sight.is_absent(&key) {
+            Err(need) => Quiet::Unproven(need),
+            Ok(_) => {
+                let proof = sight.scope.facts.live(&key);
+                Quiet::Since(proof.map(|it| it.asked).unwrap_or_default())
+            }
+        },
+    }
+}
+
+fn ask_again(sight: &Sight<'_>, until: Timestamp) -> Stop {
+    let need = Need::Ray(sight.job_query());
+    Stop::Under(Decision::need(vec![need], Reason::Stops { until }))
 }
 
 fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, next_poll: Timestamp) -> Decision<Reason> {

@@ -311,3 +311,43 @@ fn a_submitter_that_a_dead_operator_left_running_goes_after_the_end() {
         "its log can be read"
     );
 }
+
+/// Ray was asked, the submitter submitted and was seen to be gone, and the answer of before counted.
+#[test]
+fn a_deadline_believes_ray_only_when_nothing_can_be_submitted_any_more() {
+    let job = by_submitter().with("/spec/activeDeadlineSeconds", json!(60));
+    let mut stage = with_cluster(job);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsSubmission);
+    let id = status(&stage, "jobId").to_owned();
+    stage.wait(61);
+    while stage.objects.contains_key(&submitter()) {
+        let reason = stage.step(&counter()).reason;
+        assert!(matches!(reason, Reason::AsksRay | Reason::Stops { .. }));
+    }
+    stage.ray.set(&id, ray::JobStatus::Running);
+    for _ in 0..20 {
+        stage.step(&counter());
+        stage.now += jiff::SignedDuration::from_millis(50);
+    }
+    assert_eq!(stage.ray.stops, 1);
+    assert_eq!(status(&stage, "reason"), "DeadlineExceeded");
+    assert_eq!(status(&stage, "jobStatus"), "STOPPED");
+}
+
+#[test]
+fn a_submitter_that_does_not_end_is_told_when_the_time_to_stop_is_over() {
+    let job = by_submitter().with("/spec/activeDeadlineSeconds", json!(60));
+    let mut stage = with_cluster(job);
+    stage.settle(&counter());
+    stage.edit(&submitter(), "/metadata/finalizers", json!(["x/y"]));
+    stage.wait(61);
+    assert!(matches!(
+        stage.settle(&counter()).reason,
+        Reason::Stops { .. }
+    ));
+    assert!(stage.decide(&counter()).wake_at.is_some());
+    stage.wait(61);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "reason"), "DeadlineExceeded");
+    assert!(status(&stage, "message").ends_with("its submitter could not be ended in time"));
+}
