@@ -19,12 +19,12 @@ const GRACE_TEXT: &str = "JobDeploymentStatus does not transition to Complete or
 
 /// Decides on a job that was begun.
 pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
+    if sight.job.status.job_status.is_terminal() {
+        // Stored already: neither what became of the cluster since nor a wish to pause changes it.
+        return conclude(sight, sight.next());
+    }
     if sight.job.spec.suspend && !sight.job.selects_cluster() {
         return reset::suspend(sight);
-    }
-    if sight.job.status.job_status.is_terminal() {
-        // Stored already: whatever became of the cluster since cannot change it.
-        return conclude(sight, sight.next());
     }
     match &sight.cluster {
         Cluster::There(..) if !has_another_cluster(sight) => {}

@@ -351,3 +351,23 @@ fn a_submitter_that_does_not_end_is_told_when_the_time_to_stop_is_over() {
     assert_eq!(status(&stage, "reason"), "DeadlineExceeded");
     assert!(status(&stage, "message").ends_with("its submitter could not be ended in time"));
 }
+
+/// Its success was known and stored, and it ran again from the beginning.
+#[test]
+fn a_job_that_has_ended_is_not_suspended_while_its_submitter_is_waited_for() {
+    let job = by_submitter().with("/spec/shutdownAfterJobFinishes", json!(true));
+    let mut stage = with_cluster(job);
+    stage.settle(&counter());
+    let id = status(&stage, "jobId").to_owned();
+    stage.ray.set(&id, ray::JobStatus::Succeeded);
+    stage.wait(1);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
+    stage.edit(&counter(), "/spec/suspend", json!(true));
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
+    set_submitter(&mut stage, "Complete");
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    assert_eq!(status(&stage, "jobStatus"), "SUCCEEDED");
+}
