@@ -7,7 +7,7 @@ use sundown_kinds::names::with_suffix;
 use sundown_kinds::ray_cluster::summary::ServiceView;
 use sundown_kinds::ray_job::{DeploymentStatus, RayJobStatus, SubmissionMode};
 use sundown_kinds::{RayCluster, ray_job};
-use sundown_model::{Action, Decision, Object, Part};
+use sundown_model::{Action, Decision, Object, ObjectKey, Part};
 
 use super::intent::ANNOTATION_SUBMISSION;
 use super::outcome::{self, Failure};
@@ -77,8 +77,9 @@ pub(super) fn initializing(sight: &Sight<'_>) -> Decision<Reason> {
             return mirrored(sight, next);
         }
         match dashboard_url(sight, object, cluster) {
-            Some(url) => next.dashboard_url = url,
-            None => return wait(sight, Reason::AwaitsDashboard),
+            Dashboard::At(url) => next.dashboard_url = url,
+            Dashboard::NoService => return wait(sight, Reason::AwaitsDashboard),
+            Dashboard::NoPort(service) => return without_port(sight, next, &service),
         }
     }
     if sight.job.spec.submission_mode == SubmissionMode::Interactive {
@@ -235,10 +236,41 @@ fn rename(sight: &Sight<'_>, other: &Object) -> Decision<Reason> {
     outcome::write(sight, next, Reason::ClusterTaken)
 }
 
-fn dashboard_url(sight: &Sight<'_>, object: &Object, cluster: &RayCluster) -> Option<String> {
+/// Where the dashboard of a cluster answers.
+enum Dashboard {
+    At(String),
+    NoService,
+    /// The head service has no port of that name.
+    NoPort(ObjectKey),
+}
+
+fn dashboard_url(sight: &Sight<'_>, object: &Object, cluster: &RayCluster) -> Dashboard {
     let name = cluster.head_service_name();
     let key = beside(object.key(), &SERVICE, &name);
-    let service: ServiceView = view::service(sight.scope.cache.get(&key)?);
+    let Some(service) = sight.scope.cache.get(&key) else {
+        return Dashboard::NoService;
+    };
+    let service: ServiceView = view::service(service);
     let domain = &sight.scope.config.settings.cluster_domain;
-    ray_job::cluster::dashboard_url(&service, key.namespace_str(), domain)
+    let url = ray_job::cluster::dashboard_url(&service, key.namespace_str(), domain);
+    url.map_or(Dashboard::NoPort(key), Dashboard::At)
+}
+
+/// A head whose ports were named by somebody who forgot the dashboard: it says so, and which field it is.
+fn without_port(sight: &Sight<'_>, next: RayJobStatus, service: &ObjectKey) -> Decision<Reason> {
+    let spec = if sight.job.selects_cluster() {
+        "spec of its RayCluster"
+    } else {
+        "spec.rayClusterSpec"
+    };
+    let field = format!("headGroupSpec.template.spec.containers[0].ports in {spec}");
+    let message = format!(
+        "The service {} has no port named dashboard, without which Ray cannot be asked: {field} needs one",
+        place(service)
+    );
+    let told = note(sight.object, true, "DashboardPortNotFound", message.clone());
+    let next = RayJobStatus { message, ..next };
+    let mut decision = outcome::write(sight, next, Reason::AwaitsDashboard);
+    decision.actions.push(told);
+    waking(sight, decision)
 }

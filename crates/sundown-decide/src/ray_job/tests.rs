@@ -171,6 +171,17 @@ fn waits_for_a_dashboard_that_it_can_name() {
     let cluster = cluster_key(&stage);
     stage.edit(&cluster, "/status", json!({"state": "ready"}));
     assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsDashboard);
+    assert_eq!(status(&stage, "message"), "");
+    let ports = json!([{"name": "client", "port": 10001}]);
+    let service = a("service", &format!("{}-head-svc", cluster.name));
+    stage.put(service.with("/spec/ports", ports));
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsDashboard);
+    let field = "headGroupSpec.template.spec.containers[0].ports in spec.rayClusterSpec";
+    assert!(status(&stage, "message").contains(field));
+    assert!(stage.said().contains("DashboardPortNotFound"));
+    make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert_eq!(status(&stage, "message"), "");
 }
 
 #[test]

@@ -134,6 +134,10 @@ fn validate_cluster(job: &RayJob, gates: &Gates) -> Validated {
     refuse_if(spec.is_token_review_enabled(), || {
         format!("{PREFIX} K8s token auth mode is currently not supported for RayJob")
     })?;
+    // Upstream refuses only the cluster that it makes of it, and the job waits for that for ever.
+    refuse_if(spec.upgrade_strategy.is_some(), || {
+        format!("{PREFIX} upgradeStrategy cannot be set when RayCluster is created by RayJob")
+    })?;
     cluster::validate_spec(spec, &job.metadata, gates)
         .map_err(|Invalid(text)| Invalid(format!("{PREFIX} {text}")))
 }

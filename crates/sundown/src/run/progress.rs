@@ -284,7 +284,8 @@ fn submission(parts: &Parts<'_>) -> Stage {
         parts.says("/status/jobDeploymentStatus"),
     ) {
         (true, _) => is(State::Active, "a Job submits it".to_owned()),
-        (false, "Running") if !parts.says("/status/message").is_empty() => {
+        // Without a cluster it is said there.
+        (false, _) if parts.cluster.is_some() && !parts.says("/status/message").is_empty() => {
             is(State::Stuck, parts.says("/status/message").to_owned())
         }
         (false, "Running") => is(State::Active, id.to_owned()),

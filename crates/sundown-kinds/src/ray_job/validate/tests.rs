@@ -320,6 +320,10 @@ fn the_cluster_is_judged_with_the_annotations_of_the_job() {
         &prefixed("K8s token auth mode is currently not supported for RayJob"),
     );
     check(
+        &[("/spec/rayClusterSpec/upgradeStrategy/type", json!("None"))],
+        &prefixed("upgradeStrategy cannot be set when RayCluster is created by RayJob"),
+    );
+    check(
         &[
             ("/spec/rayClusterSpec/gcsFaultToleranceOptions", json!({})),
             (

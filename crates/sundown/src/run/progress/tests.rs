@@ -313,7 +313,8 @@ fn what_cannot_be_made_is_shown_with_its_cause() {
     let job = json!({"jobDeploymentStatus": "Initializing", "message": "no cluster: quota"});
     let found = World::ray(&job).stage(Name::Cluster);
     assert_eq!(found, (Stuck, "no cluster: quota".to_owned()));
-    let job = json!({"jobDeploymentStatus": "Running", "message": "no submitter: quota"});
-    let found = World::ray(&job).stage(Name::Submission);
+    let job = json!({"rayClusterName": "c", "jobDeploymentStatus": "Running",
+                     "message": "no submitter: quota"});
+    let found = World::ray(&job).cluster(0).stage(Name::Submission);
     assert_eq!(found, (Stuck, "no submitter: quota".to_owned()));
 }
