@@ -151,6 +151,15 @@ pub(crate) fn disconnect_pod(address: Ipv4Addr) -> io::Result<()> {
 
 const NO_SUCH_DEVICE: i32 = rustix::io::Errno::NODEV.raw_os_error();
 
+/// Whether the pair of a pod is there.
+pub(crate) fn is_connected(address: Ipv4Addr) -> io::Result<bool> {
+    match index_of(&link_name(address)) {
+        Ok(_) => Ok(true),
+        Err(error) if error.raw_os_error() == Some(NO_SUCH_DEVICE) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// The names of all pods' links at the bridge.
 pub(crate) fn pod_links() -> io::Result<Vec<String>> {
     let links = Netlink::open()?.dump(Message::GetLink(LinkMessage::default()))?;

@@ -257,7 +257,7 @@ fn end(removal: &Removal) -> io::Result<()> {
         return Ok(());
     };
     network::disconnect_pod(address)?;
-    if network::pod_links()?.contains(&network::link_name(address)) {
+    if network::is_connected(address)? {
         return Err(io::Error::other("its link is still at the bridge"));
     }
     Ok(())
