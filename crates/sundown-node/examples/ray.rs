@@ -178,6 +178,7 @@ fn pod(uid: &str) -> PodSpec {
         namespace: "default".to_owned(),
         name: uid.to_owned(),
         hostname: uid.to_owned(),
+        domain: None,
         address: None,
         hosts: Vec::new(),
         search_domains: vec!["default.svc.cluster.local".to_owned()],
