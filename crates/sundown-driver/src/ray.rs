@@ -128,7 +128,8 @@ async fn session(connection: &mut Connection) -> Result<ray::Answer, ray::Failur
 /// What was not sent was not done; of what was sent nothing is known without an answer.
 fn fate(trouble: Trouble) -> DeedOutcome {
     if trouble.may_be_sent {
-        DeedOutcome::Unknown
+        let message = trouble.message;
+        DeedOutcome::Unknown { message }
     } else {
         refused("Unreachable", trouble.message)
     }

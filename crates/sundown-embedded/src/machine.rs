@@ -309,7 +309,7 @@ impl Beyond for Machine {
                 What::Node(call) => match self.call(&deed, call).await {
                     Ok(()) => DeedOutcome::Done,
                     Err(DeedFailure::Refused(refusal)) => DeedOutcome::Refused(refusal),
-                    Err(DeedFailure::Unknown) => DeedOutcome::Unknown,
+                    Err(DeedFailure::Unknown) => DeedOutcome::unanswered(),
                 },
             }
         })

@@ -72,7 +72,7 @@ impl Engine {
             DeedOutcome::Done => Resolved::Well,
             // A pause would keep the key from seeing that what is missing came.
             DeedOutcome::Refused(refusal) if refusal.missing.is_some() => Resolved::Well,
-            DeedOutcome::Refused(_) | DeedOutcome::Unknown => Resolved::Badly {
+            DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => Resolved::Badly {
                 retry_after_seconds: None,
             },
         };

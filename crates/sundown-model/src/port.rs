@@ -92,8 +92,18 @@ pub enum DeedOutcome {
     Done,
     /// Nothing was done, for certain.
     Refused(DeedRefusal),
-    /// Sent, fate not known.
-    Unknown,
+    /// Sent, fate not known; what was answered, if anything was.
+    Unknown {
+        message: String,
+    },
+}
+
+impl DeedOutcome {
+    /// Sent, and nobody answered.
+    pub fn unanswered() -> Self {
+        let message = String::new();
+        Self::Unknown { message }
+    }
 }
 
 /// Why nothing was done.

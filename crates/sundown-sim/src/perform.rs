@@ -145,7 +145,7 @@ impl World {
             self.judge_executions();
         }
         if matches!(fault, Some(Variant::LostApplied | Variant::LostUnapplied)) {
-            outcome = DeedOutcome::Unknown;
+            outcome = DeedOutcome::unanswered();
         }
         let done = Input::Done { id, outcome };
         (!fault.is_some_and(Variant::kills_after)).then_some(done)

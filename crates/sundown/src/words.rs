@@ -62,7 +62,7 @@ pub(crate) fn input(input: &Input) -> String {
             DeedOutcome::Refused(refusal) => {
                 format!("{id:?} refused, {}: {}", refusal.reason, refusal.message)
             }
-            DeedOutcome::Unknown => format!("{id:?} sent, fate not known"),
+            DeedOutcome::Unknown { .. } => format!("{id:?} sent, fate not known"),
         },
         Input::Reported(report) => reported(report),
     }

@@ -350,6 +350,6 @@ fn go(
 pub(super) fn refusal<'a>(facts: &'a Facts, subject: &Subject) -> Option<(&'a str, &'a str)> {
     match facts.deed(subject).map(|it| &it.outcome) {
         Some(DeedOutcome::Refused(refusal)) => Some((&refusal.reason, &refusal.message)),
-        Some(DeedOutcome::Done | DeedOutcome::Unknown) | None => None,
+        Some(DeedOutcome::Done | DeedOutcome::Unknown { .. }) | None => None,
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn trouble(scene: &Scene<'_>, it: &Standing) -> Option<String> {
     let subject = Subject::Hook(it.run(scene.pod));
     match &scene.facts.deed(&subject)?.outcome {
         DeedOutcome::Refused(refusal) => Some(format!("PreStopHook failed: {}", refusal.message)),
-        DeedOutcome::Done | DeedOutcome::Unknown => None,
+        DeedOutcome::Done | DeedOutcome::Unknown { .. } => None,
     }
 }
 

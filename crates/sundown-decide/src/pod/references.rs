@@ -18,7 +18,7 @@ const LACKS_SECONDS_MAX: i64 = 60;
 pub(super) fn lacks_until(sight: &Sight<'_>, fact: &DeedFact) -> Option<Timestamp> {
     let missing = match &fact.outcome {
         DeedOutcome::Refused(refusal) => refusal.missing.as_ref()?,
-        DeedOutcome::Done | DeedOutcome::Unknown => return None,
+        DeedOutcome::Done | DeedOutcome::Unknown { .. } => return None,
     };
     let seen = sight.cache.seen_step(missing);
     let has_changed = seen.is_some_and(|step| step > fact.asked);

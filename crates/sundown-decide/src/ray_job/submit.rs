@@ -65,9 +65,12 @@ pub(super) fn over_http(
                 last.ended_at,
             ),
         },
-        DeedOutcome::Unknown => {
-            let why = "it is not known whether the job was taken";
-            again(sight, next, told, &intent, submission, why, last.ended_at)
+        DeedOutcome::Unknown { message } => {
+            let mut why = "it is not known whether the job was taken".to_owned();
+            if !message.is_empty() {
+                why = format!("{why}: {message}");
+            }
+            again(sight, next, told, &intent, submission, &why, last.ended_at)
         }
     }
 }

@@ -35,6 +35,8 @@ pub(crate) struct Ray {
     pub(crate) is_down: bool,
     /// The answer to the next submission is lost, after it was taken.
     pub(crate) loses_answer: bool,
+    /// Submissions are answered so, and come to nothing.
+    pub(crate) breaks: Option<&'static str>,
     /// The next submission is refused so.
     pub(crate) refuses: Option<&'static str>,
     pub(crate) jobs: BTreeMap<String, ray::Job>,
@@ -105,10 +107,14 @@ impl Ray {
                 if self.jobs.contains_key(&id) {
                     return refused("AlreadyExists");
                 }
+                if let Some(message) = self.breaks {
+                    let message = message.to_owned();
+                    return DeedOutcome::Unknown { message };
+                }
                 self.set(&id, ray::JobStatus::Running);
                 *self.executions.entry(id).or_default() += 1;
                 if std::mem::take(&mut self.loses_answer) {
-                    return DeedOutcome::Unknown;
+                    return DeedOutcome::unanswered();
                 }
                 DeedOutcome::Done
             }

@@ -76,7 +76,7 @@ pub(super) fn submitted(response: &Response) -> DeedOutcome {
         401 | 403 => refused("Unauthorized", &text),
         400..=499 => refused("Invalid", &text),
         // It may have been taken before something else went wrong.
-        _ => DeedOutcome::Unknown,
+        _ => unknown(response),
     }
 }
 
@@ -90,7 +90,7 @@ pub(super) fn stopped(submission_id: &str, response: &Response) -> DeedOutcome {
         404 if is_unknown_job(submission_id, response) => DeedOutcome::Done,
         401 | 403 => refused("Unauthorized", &text),
         400..=499 => refused("Invalid", &text),
-        _ => DeedOutcome::Unknown,
+        _ => unknown(response),
     }
 }
 
@@ -124,6 +124,12 @@ fn not_ray(message: String) -> Failure {
 
 fn told(response: &Response) -> String {
     format!("answered {}: {}", response.code, last_line(&text(response)))
+}
+
+/// What was sent may have been done; what Ray said about it is all that anybody will know.
+fn unknown(response: &Response) -> DeedOutcome {
+    let message = told(response);
+    DeedOutcome::Unknown { message }
 }
 
 fn refused(reason: &str, text: &str) -> DeedOutcome {

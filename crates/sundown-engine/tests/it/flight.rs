@@ -55,7 +55,7 @@ fn answer(rig: &mut Rig, effect: &Effect, count: usize) {
         Effect::Do { .. } => rig.take(Input::Done {
             id,
             outcome: if count.is_multiple_of(2) {
-                DeedOutcome::Unknown
+                DeedOutcome::unanswered()
             } else {
                 DeedOutcome::Done
             },

@@ -115,7 +115,7 @@ fn a_deed_is_done_once_and_its_outcome_is_a_fact() {
 
 #[test]
 fn what_was_refused_or_is_not_known_is_tried_again_after_a_pause() {
-    for outcome in [refused(), DeedOutcome::Unknown] {
+    for outcome in [refused(), DeedOutcome::unanswered()] {
         let mut rig = Rig::settled(&[&pulling()]);
         let id = pull(&only(rig.turn()));
         rig.take(Input::Done { id, outcome });

@@ -371,3 +371,18 @@ fn a_job_that_has_ended_is_not_suspended_while_its_submitter_is_waited_for() {
     assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
     assert_eq!(status(&stage, "jobStatus"), "SUCCEEDED");
 }
+
+#[test]
+fn what_ray_said_when_it_broke_is_told_at_the_end() {
+    let mut stage = with_cluster(a_ray_job());
+    stage.ray.breaks = Some("answered 500: no space left on device");
+    for _ in 0..3000 {
+        if stage.step(&counter()).reason == Reason::Submits {
+            stage.wait(10);
+        }
+    }
+    assert_eq!(status(&stage, "reason"), "SubmissionFailed");
+    let expect = "Job submission has failed: it is not known whether the job was taken: \
+                  answered 500: no space left on device";
+    assert_eq!(status(&stage, "message"), expect);
+}

@@ -28,7 +28,7 @@ fn reason(outcome: DeedOutcome) -> String {
     match outcome {
         DeedOutcome::Refused(refusal) => refusal.reason,
         DeedOutcome::Done => "Done".to_owned(),
-        DeedOutcome::Unknown => "Unknown".to_owned(),
+        DeedOutcome::Unknown { .. } => "Unknown".to_owned(),
     }
 }
 
@@ -121,6 +121,10 @@ fn a_submission_is_taken_refused_or_not_known() {
     for (code, body, expected) in cases {
         assert_eq!(reason(submitted(&response(code, body))), expected, "{body}");
     }
+    let broken = "Traceback\nOSError: [Errno 28] No space left on device";
+    let message = "answered 500: OSError: [Errno 28] No space left on device".to_owned();
+    let told = submitted(&response(500, broken));
+    assert_eq!(told, DeedOutcome::Unknown { message });
 }
 
 #[test]
