@@ -1,13 +1,14 @@
 //! What a cluster may ask for that nothing here makes yet. It is refused by name: a cluster that is
 //! made without what it asks for would look as if it had it.
 
-use sundown_kinds::Metadata;
 use sundown_kinds::constants::{ANNOTATION_FT_ENABLED, ANNOTATION_SERVE_SERVICE};
-use sundown_kinds::ray_cluster::ClusterSpec;
+use sundown_kinds::ray_cluster::{ClusterSpec, WorkerGroup};
+use sundown_kinds::{Gates, Metadata};
+use sundown_model::ACTIONS_MAX;
 
 /// The first field that is asked for and not supported; its path below the object's root, with `spec`
 /// standing where the spec of the cluster stands.
-pub(crate) fn field(spec: &ClusterSpec, metadata: &Metadata) -> Option<String> {
+pub(crate) fn field(spec: &ClusterSpec, metadata: &Metadata, gates: &Gates) -> Option<String> {
     let asked = [
         (spec.enable_autoscaling, "enableInTreeAutoscaling"),
         (asks_for_tokens(spec), "authOptions"),
@@ -20,6 +21,10 @@ pub(crate) fn field(spec: &ClusterSpec, metadata: &Metadata) -> Option<String> {
     let field = asked.into_iter().find(|(is_asked, _)| *is_asked);
     if let Some((_, name)) = field {
         return Some(format!("spec.{name}"));
+    }
+    if let Some(index) = too_many_hosts(spec, gates) {
+        let field = format!("spec.workerGroupSpecs[{index}].numOfHosts");
+        return Some(format!("{field} above {ACTIONS_MAX}"));
     }
     [ANNOTATION_FT_ENABLED, ANNOTATION_SERVE_SERVICE]
         .into_iter()
@@ -37,6 +42,16 @@ fn asks_for_tokens(spec: &ClusterSpec) -> bool {
     spec.auth
         .as_ref()
         .is_some_and(|auth| auth.mode != "disabled" || auth.enable_token_review)
+}
+
+/// The first group whose replicas have more hosts than one decision makes: a replica comes as a whole, for
+/// half of one is taken for one that lost its hosts.
+fn too_many_hosts(spec: &ClusterSpec, gates: &Gates) -> Option<usize> {
+    let is_too_many = |group: &WorkerGroup| {
+        let hosts = usize::try_from(group.host_count).unwrap_or(0);
+        gates.ray_multi_host_indexing && hosts > ACTIONS_MAX
+    };
+    spec.worker_groups.iter().position(is_too_many)
 }
 
 fn has_ingress(spec: &ClusterSpec) -> bool {

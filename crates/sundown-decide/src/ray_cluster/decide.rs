@@ -38,7 +38,7 @@ pub(super) fn decide(
     if let Some((event, what, Invalid(why))) = first_flaw(&cluster, settings) {
         return refuse(object, event, what, &why);
     }
-    if let Some(field) = unsupported::field(&cluster.spec, &cluster.metadata) {
+    if let Some(field) = unsupported::field(&cluster.spec, &cluster.metadata, &settings.gates) {
         return refuse_by_name(object, &cluster, field);
     }
     let sight = Sight::of(object, cluster, cache, facts, settings, now);

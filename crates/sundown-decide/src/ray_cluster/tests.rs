@@ -114,6 +114,11 @@ fn refuses_by_name_what_nothing_makes_yet() {
             json!(true),
             "spec.headGroupSpec.enableIngress",
         ),
+        (
+            "/spec/workerGroupSpecs/0/numOfHosts",
+            json!(65),
+            "spec.workerGroupSpecs[0].numOfHosts above 64",
+        ),
     ] {
         let cluster = a_cluster().with(pointer, value);
         let field = field.to_owned();
@@ -468,4 +473,8 @@ fn one_decision_is_bounded_and_the_next_ones_do_the_rest() {
     let mut stage = stage(cluster);
     stage.settle(&demo());
     assert_eq!(pods(&stage, "worker").len(), 150);
+    let hosts = a_cluster().with(&format!("{group}/numOfHosts"), json!(64));
+    let mut stage = self::stage(hosts);
+    stage.settle(&demo());
+    assert_eq!(pods(&stage, "worker").len(), 128);
 }

@@ -101,7 +101,8 @@ fn unsupported_field(sight: &Sight<'_>) -> Option<String> {
         .cluster
         .as_ref()
         .filter(|_| !job.selects_cluster())?;
-    let field = unsupported::field(spec, &job.metadata)?;
+    let gates = &sight.scope.config.settings.gates;
+    let field = unsupported::field(spec, &job.metadata, gates)?;
     Some(match field.strip_prefix("spec.") {
         Some(below) => format!("spec.rayClusterSpec.{below}"),
         None => field,
