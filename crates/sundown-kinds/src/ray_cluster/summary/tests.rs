@@ -439,3 +439,38 @@ fn instants_change_with_the_truth_and_alone_are_not_worth_a_write() {
     newer.observed_generation += 1;
     assert!(is_worth_writing(&before, &newer));
 }
+
+/// 1Gi and 500M make a number that reads as decimal when it comes back; it was written for ever.
+#[test]
+fn amounts_that_are_written_alike_are_no_news() {
+    let memory = |pointer: &'static str, amount: &str| {
+        let resources = json!({"requests": {"memory": amount}});
+        (pointer, resources)
+    };
+    let cluster = a_cluster(&[
+        memory(
+            "/spec/headGroupSpec/template/spec/containers/0/resources",
+            "1Gi",
+        ),
+        memory(
+            "/spec/workerGroupSpecs/0/template/spec/containers/0/resources",
+            "500M",
+        ),
+    ]);
+    let first = summary(&cluster, &all_ready(), SUCCEEDED);
+    let stored = a_cluster(&[("/status", first.to_value())]).status;
+    assert_ne!(first.desired_memory, stored.desired_memory);
+    assert!(!is_worth_writing(&stored, &first));
+}
+
+#[test]
+fn a_reason_stands_as_long_as_something_is_wrong() {
+    let failed = Pass::Failed {
+        reason: None,
+        message: "no room",
+    };
+    let before = summary(&a_cluster(&[]), &[], failed);
+    assert_eq!(before.reason, "no room");
+    let after = summary(&reapplied(&[], &before), &[], SUCCEEDED);
+    assert_eq!(after.reason, "", "although it is not ready yet");
+}
