@@ -8,6 +8,7 @@ use sundown_store::{Revision, Transaction, Write};
 use crate::commit::{Answer, Commit, Shown};
 use crate::document::{Document, whole_seconds};
 use crate::failure::{Cause, Failure};
+use crate::registry::Type;
 use crate::route::{Part, Target};
 use crate::{Cx, Request, Server, Verdict};
 use crate::{builtin, custom, decode, negotiate, options, render, strategy, validate};
@@ -94,6 +95,17 @@ pub(crate) fn create(
         transaction: Transaction { reads, writes },
         answer,
     })))
+}
+
+/// An object that comes with the server: as a POST would leave it, without the checks of one.
+pub(crate) fn given(server: &Server, ty: &Type, text: &str, cx: &mut Cx<'_>) -> Document {
+    let value = serde_json::from_str(text).expect("what comes with the server is JSON");
+    let mut object = Document::of_value(value);
+    complete(&mut object, cx);
+    builtin::default(ty, &mut object);
+    strategy::prepare_create(ty, &mut object);
+    builtin::prepare(server, ty, None, &mut object, cx.now);
+    object
 }
 
 fn place(target: &Target, object: &mut Document) -> Result<(), Failure> {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
-use sundown_model::{Catalog, Position, Resource};
-use sundown_store::{History, Revision, Store, Write};
+use sundown_model::{Catalog, ObjectKey, Position, Resource};
+use sundown_store::{History, Revision, Store, Transaction, Write};
 
 use crate::custom::names;
 use crate::failure::Failure;
@@ -40,6 +40,10 @@ pub struct Config {
     pub acted_on: Vec<Resource>,
     /// How much history is kept for watches.
     pub history: History,
+    /// Gives the definitions of custom resources that a new server begins with, as JSON.
+    ///
+    /// Assumes: a POST would take each of them as it is. They are not checked again.
+    pub definitions: fn() -> Vec<String>,
 }
 
 impl Default for Config {
@@ -48,6 +52,7 @@ impl Default for Config {
             garbage_collector: true,
             acted_on: Vec::new(),
             history: History::default(),
+            definitions: Vec::new,
         }
     }
 }
@@ -114,11 +119,39 @@ impl Server {
             };
             server.call(&request, cx);
         }
-        // As with upstream's watch cache, nobody watches the installation itself.
         if is_fresh {
+            server.begin_with_definitions(cx);
+            // As with upstream's watch cache, nobody watches the installation itself.
             server.store.begin_history();
         }
         server
+    }
+
+    /// Definitions of half a megabyte take a POST longer than all the rest of a start.
+    fn begin_with_definitions(&mut self, cx: &mut Cx<'_>) {
+        let definitions = crd_resource();
+        let ty = self
+            .registry
+            .find(definitions.group(), "v1", definitions.plural());
+        let Some(ty) = ty.cloned() else {
+            return;
+        };
+        for text in (self.config.definitions)() {
+            let mut object = create::given(self, &ty, &text, cx);
+            let key = ObjectKey::cluster(&definitions, &object.metadata.name);
+            names::settle_new(&self.store, &key, &mut object, cx.now);
+            let write = Write::Put {
+                key,
+                body: object.encode(&ty),
+            };
+            let transaction = Transaction {
+                reads: Vec::new(),
+                writes: vec![write],
+            };
+            let committed = self.store.commit(&transaction, cx.now);
+            committed.expect("what reads nothing is never stale");
+        }
+        self.registry = Arc::new(self.registry.following(&self.store));
     }
 
     /// Decides on a request: reads the snapshot, changes nothing.

@@ -241,6 +241,10 @@ impl Builder {
         let config = sundown_api::Config {
             garbage_collector: self.garbage_collector,
             acted_on: self.acted_on(),
+            definitions: match &self.node {
+                Some(_) => definitions::first,
+                None => Vec::new,
+            },
             ..sundown_api::Config::default()
         };
         let bridge = link.map(|link| link.bridge().to_string());

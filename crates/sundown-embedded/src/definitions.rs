@@ -19,24 +19,38 @@ enum Step {
     Keep,
 }
 
+/// The definitions as a new server begins with them.
+pub(crate) fn first() -> Vec<String> {
+    let all = ours().into_iter();
+    all.map(|(_, text)| marked(&text, &mark(&text))).collect()
+}
+
+fn ours() -> [(&'static str, String); 2] {
+    [
+        ("rayclusters.ray.io", crd::ray_cluster()),
+        ("rayjobs.ray.io", crd::ray_job()),
+    ]
+}
+
+fn mark(text: &str) -> String {
+    format!("{:016x}", xxh3_64(text.as_bytes()))
+}
+
 /// Puts in what is missing, and brings up to date what an earlier version of ours put in.
 ///
 /// Errors: the API server did not take it.
 pub(crate) async fn install(client: &Client) -> Result<(), kube::Error> {
-    for (name, text) in [
-        ("rayclusters.ray.io", crd::ray_cluster()),
-        ("rayjobs.ray.io", crd::ray_job()),
-    ] {
-        let mark = format!("{:016x}", xxh3_64(text.as_bytes()));
+    for (name, text) in ours() {
+        let mark = mark(&text);
         let step = step(found(client, name).await?.as_ref(), &mark);
         let request = match step {
             Step::Keep => continue,
             Step::Create => Request::post(PATH)
                 .header("content-type", "application/json")
-                .body(marked(&text, &mark)),
+                .body(marked(&text, &mark).into_bytes()),
             Step::Replace => Request::patch(format!("{PATH}/{name}"))
                 .header("content-type", "application/merge-patch+json")
-                .body(marked(&text, &mark)),
+                .body(marked(&text, &mark).into_bytes()),
         };
         let request = request.expect("the addresses are constants");
         client.request_text(request).await?;
@@ -71,22 +85,25 @@ fn step(found: Option<&Value>, mark: &str) -> Step {
 }
 
 /// The text with its mark, without reading half a megabyte of schemas.
-fn marked(text: &str, mark: &str) -> Vec<u8> {
+fn marked(text: &str, mark: &str) -> String {
     let plain = "\"metadata\":{";
     let annotations = json!({ ANNOTATION: mark });
     let with_mark = format!("{plain}\"annotations\":{annotations},");
-    text.replacen(plain, &with_mark, 1).into_bytes()
+    text.replacen(plain, &with_mark, 1)
 }
 
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+    use sundown_api::{Called, Cx, Method, Server};
+
     use super::*;
 
     #[test]
     fn the_mark_is_put_beside_the_name() {
         for text in [crd::ray_cluster(), crd::ray_job()] {
             let before: Value = serde_json::from_str(&text).unwrap();
-            let mut after: Value = serde_json::from_slice(&marked(&text, "m")).unwrap();
+            let mut after: Value = serde_json::from_str(&marked(&text, "m")).unwrap();
             let annotations = after["metadata"]
                 .as_object_mut()
                 .unwrap()
@@ -94,6 +111,75 @@ mod tests {
             assert_eq!(annotations, Some(json!({ ANNOTATION: "m" })));
             assert_eq!(after, before);
         }
+    }
+
+    /// What a server begins with is not checked by it, so it is checked here.
+    #[test]
+    fn a_server_begins_with_what_it_would_have_stored_of_a_post() {
+        let begun = server(first);
+        let mut told = server(Vec::new);
+        for text in first() {
+            let Called::Response(answer) = call(&mut told, Method::Post, PATH, text) else {
+                panic!("a response");
+            };
+            assert_eq!(answer.code, 201, "{answer:?}");
+        }
+        for (name, _) in ours() {
+            let path = format!("{PATH}/{name}");
+            let shown = |server: &Server| {
+                let answer = call(&mut server.clone(), Method::Get, &path, String::new());
+                let Called::Response(answer) = answer else {
+                    panic!("a response");
+                };
+                let mut object: Value = serde_json::from_slice(&answer.body).unwrap();
+                let metadata = object["metadata"].as_object_mut().unwrap();
+                metadata.remove("resourceVersion");
+                metadata.remove("uid");
+                object
+            };
+            assert_eq!(shown(&begun), shown(&told));
+        }
+        let lists = |server: &Server| {
+            let path = "/apis/ray.io/v1/namespaces/default/rayjobs";
+            let answer = call(&mut server.clone(), Method::Get, path, String::new());
+            matches!(answer, Called::Response(answer) if answer.code == 200)
+        };
+        assert!(lists(&begun) && lists(&told));
+    }
+
+    fn server(definitions: fn() -> Vec<String>) -> Server {
+        let config = sundown_api::Config {
+            definitions,
+            ..sundown_api::Config::default()
+        };
+        with_cx(|cx| Server::new(config, cx))
+    }
+
+    fn call(server: &mut Server, method: Method, path: &str, body: String) -> Called {
+        let request = sundown_api::Request {
+            method,
+            path: path.into(),
+            query: Vec::new(),
+            content_type: None,
+            accept: None,
+            user_agent: None,
+            if_none_match: None,
+            user: sundown_api::User::admin(),
+            body: body.into_bytes(),
+        };
+        with_cx(|cx| server.call(&request, cx))
+    }
+
+    fn with_cx<T>(then: impl FnOnce(&mut Cx<'_>) -> T) -> T {
+        let mut last = 0;
+        let mut entropy = || {
+            last += 1;
+            last
+        };
+        then(&mut Cx {
+            now: Timestamp::UNIX_EPOCH,
+            entropy: &mut entropy,
+        })
     }
 
     #[test]

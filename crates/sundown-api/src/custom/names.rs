@@ -67,10 +67,10 @@ fn settle_one(
     let others: Vec<Value> = others.map(|other| Names::of(other).accepted).collect();
     let settled = own.settled(&others, group_of(key));
     let mut object = Document::of(&stored);
+    let before = object.section("status").clone();
+    settled.put(&mut object, now);
     let status = object.section("status");
-    let before = status.clone();
-    status.insert("acceptedNames".into(), settled.names);
-    for condition in settled.conditions.iter().chain(&approval) {
+    if let Some(condition) = &approval {
         condition.set(status, now);
     }
     if *status == before {
@@ -86,6 +86,23 @@ fn settle_one(
     store.commit(&transaction, now).is_ok()
 }
 
+/// Settles a definition that is about to be stored for the first time.
+///
+/// Assumes: its group is not one of the Kubernetes community, which needs an approval.
+pub(crate) fn settle_new(store: &Store, key: &ObjectKey, object: &mut Document, now: Timestamp) {
+    let definitions = crd_resource();
+    let others = store.of(&definitions);
+    let others = others.filter(|(other, _)| group_of(other) == group_of(key));
+    let others: Vec<Value> = others.map(|(_, it)| Names::of(it).accepted).collect();
+    let part = |path: &[&str]| object.at(path).cloned().unwrap_or_default();
+    let own = Names {
+        requested: part(&["spec", "names"]),
+        accepted: part(&["status", "acceptedNames"]),
+        conditions: Vec::new(),
+    };
+    own.settled(&others, group_of(key)).put(object, now);
+}
+
 /// What a definition asks for and what it has.
 struct Names {
     requested: Value,
@@ -97,6 +114,16 @@ struct Names {
 struct Settled {
     names: Value,
     conditions: [Condition; 2],
+}
+
+impl Settled {
+    fn put(self, object: &mut Document, now: Timestamp) {
+        let status = object.section("status");
+        status.insert("acceptedNames".into(), self.names);
+        for condition in &self.conditions {
+            condition.set(status, now);
+        }
+    }
 }
 
 impl Names {
