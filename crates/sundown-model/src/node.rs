@@ -4,7 +4,7 @@
 //! Secrets never stand here: a volume or a variable names its `ConfigMap` or Secret, and the content is
 //! looked up where it is used.
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -126,7 +126,7 @@ pub struct Sandbox {
     #[serde(default)]
     pub domain: Option<String>,
     /// Further lines of `/etc/hosts`.
-    pub hosts: Vec<(Ipv4Addr, Vec<String>)>,
+    pub hosts: Vec<(IpAddr, Vec<String>)>,
     /// What `/etc/resolv.conf` appends to short names.
     pub search: Vec<String>,
     pub volumes: Vec<Volume>,
@@ -163,8 +163,8 @@ pub enum Files {
     ConfigMap(Selection),
     Secret(Selection),
     /// Known when the pod was decided on: downward API.
-    Texts(BTreeMap<String, String>),
-    /// A token of the pod's service account, renewed before it ends.
+    Texts(BTreeMap<String, Text>),
+    /// A token of the pod's service account.
     Token {
         path: String,
         audience: Option<String>,
@@ -174,6 +174,14 @@ pub enum Files {
     Authority {
         path: String,
     },
+}
+
+/// A file whose content is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Text {
+    pub text: String,
+    /// None: that of the volume.
+    pub mode: Option<u32>,
 }
 
 /// Which keys of a `ConfigMap` or a Secret.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +41,7 @@ pub struct PodSpec {
 /// One line of a hosts file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostsEntry {
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     pub names: Vec<String>,
 }
 

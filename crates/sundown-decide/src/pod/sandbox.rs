@@ -1,9 +1,9 @@
 //! The place in which the containers of a pod run, from the manifest: names, hosts and volumes.
 
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 
 use serde_json::Value;
-use sundown_model::node::{Content, Files, Sandbox, Selection, Volume};
+use sundown_model::node::{Content, Files, Sandbox, Selection, Text, Volume};
 
 use super::downward::{self, Seen};
 use super::launch::{Place, Trouble};
@@ -53,7 +53,7 @@ pub(super) fn sandbox(pod: &PodView<'_>, place: &Place<'_>) -> Result<Sandbox, T
         name: pod.name().into(),
         hostname: hostname(pod),
         domain: domain(pod),
-        hosts: hosts(pod),
+        hosts: hosts(pod)?,
         search,
         shared_memory_bytes: shared_memory(pod, &volumes),
         volumes,
@@ -77,10 +77,16 @@ fn domain(pod: &PodView<'_>) -> Option<String> {
     Some(format!("{own}.{}.svc.{DOMAIN}", pod.namespace()))
 }
 
-fn hosts(pod: &PodView<'_>) -> Vec<(Ipv4Addr, Vec<String>)> {
+fn hosts(pod: &PodView<'_>) -> Result<Vec<(IpAddr, Vec<String>)>, Trouble> {
     let aliases = items(pod.object.field("/spec/hostAliases")).iter();
-    let read = |alias: &Value| Some((text(alias, "ip").parse().ok()?, texts(alias, "hostnames")));
-    aliases.filter_map(read).collect()
+    let read = |alias: &Value| {
+        let address = text(alias, "ip");
+        let read = address.parse();
+        let read =
+            read.map_err(|_| Trouble::new(format!("hostAliases: {address:?} is no address")));
+        Ok((read?, texts(alias, "hostnames")))
+    };
+    aliases.map(read).collect()
 }
 
 /// A volume in memory that is mounted at `/dev/shm` is its size.
@@ -172,11 +178,10 @@ fn files_of(from: Vec<Files>, source: &Value) -> Content {
 
 fn selection(source: &Value, name: &str) -> Selection {
     let item = |item: &Value| {
-        let mode = number(item, "mode").and_then(|mode| u32::try_from(mode).ok());
         (
             text(item, "key").to_owned(),
             text(item, "path").to_owned(),
-            mode,
+            mode(item),
         )
     };
     let items = list(source, "items");
@@ -185,6 +190,10 @@ fn selection(source: &Value, name: &str) -> Selection {
         items: (!items.is_empty()).then(|| items.iter().map(item).collect()),
         optional: is_set(source, "optional"),
     }
+}
+
+fn mode(item: &Value) -> Option<u32> {
+    number(item, "mode").and_then(|mode| u32::try_from(mode).ok())
 }
 
 fn projected(pod: &PodView<'_>, part: &Value, place: &Place<'_>) -> Result<Files, Trouble> {
@@ -218,7 +227,11 @@ fn texts_of(pod: &PodView<'_>, source: &Value, place: &Place<'_>) -> Result<File
             (None, Some(resource)) => downward::resource(&seen, resource, first(pod)?)?,
             (None, None) => return Err(Trouble::new("a downward API item without a source")),
         };
-        files.insert(text(item, "path").to_owned(), value);
+        let file = Text {
+            text: value,
+            mode: mode(item),
+        };
+        files.insert(text(item, "path").to_owned(), file);
     }
     Ok(Files::Texts(files))
 }
@@ -230,6 +243,10 @@ fn first<'a, 'b>(pod: &'a PodView<'b>) -> Result<&'a ContainerView<'b>, Trouble>
 
 /// Token, authority and namespace, as upstream's admission puts them into every pod.
 fn account(namespace: &str) -> Volume {
+    let name = Text {
+        text: namespace.to_owned(),
+        mode: None,
+    };
     let from = vec![
         Files::Token {
             path: "token".to_owned(),
@@ -239,7 +256,7 @@ fn account(namespace: &str) -> Volume {
         Files::Authority {
             path: "ca.crt".to_owned(),
         },
-        Files::Texts([("namespace".to_owned(), namespace.to_owned())].into()),
+        Files::Texts([("namespace".to_owned(), name)].into()),
     ];
     Volume {
         name: ACCOUNT_VOLUME.to_owned(),

@@ -28,7 +28,10 @@ pub(super) async fn all(
             }
             Files::Texts(texts) => {
                 let texts = texts.iter();
-                files.extend(texts.map(|(path, text)| (path.clone(), file(text, mode))));
+                files.extend(texts.map(|(path, it)| {
+                    let mode = it.mode.unwrap_or(mode);
+                    (path.clone(), file(&it.text, mode))
+                }));
             }
             Files::Token {
                 path,

@@ -1,9 +1,10 @@
 //! What becomes of a manifest: the place and the run.
 
 use serde_json::{Value, json};
-use sundown_model::node::{Call, Content, Files, Launch, Sandbox, Variable};
+use sundown_model::node::{Call, Content, Files, Launch, Sandbox, Text, Variable};
 
 use super::life::{Life, a_pod};
+use crate::pod::Reason;
 use crate::testing::{A, a};
 
 fn sandbox(pod: A) -> Sandbox {
@@ -130,7 +131,9 @@ fn a_place_has_names_hosts_and_volumes() {
     let pod = a_pod()
         .with("/spec/hostname", json!("head"))
         .with("/spec/subdomain", json!("set"))
-        .with("/spec/hostAliases", json!([{ "ip": "10.1.1.1", "hostnames": ["a", "b"] }]))
+        .with("/spec/hostAliases", json!([
+            { "ip": "10.1.1.1", "hostnames": ["a", "b"] }, { "ip": "fd00::7", "hostnames": ["c"] },
+        ]))
         .with(
             "/spec/volumes",
             json!([
@@ -138,7 +141,7 @@ fn a_place_has_names_hosts_and_volumes() {
                 { "name": "code", "configMap": { "name": "c", "items": [{ "key": "k", "path": "p" }] } },
                 { "name": "host", "hostPath": { "path": "/data" } },
                 { "name": "self", "downwardAPI": { "items": [
-                    { "path": "name", "fieldRef": { "fieldPath": "metadata.name" } } ] } },
+                    { "path": "name", "fieldRef": { "fieldPath": "metadata.name" }, "mode": 256 } ] } },
             ]),
         )
         .with("/spec/containers", json!([{
@@ -151,16 +154,28 @@ fn a_place_has_names_hosts_and_volumes() {
     assert_eq!(sandbox.domain.as_deref(), Some(domain));
     assert_eq!(sandbox.search[0], "here.svc.cluster.local");
     assert_eq!(sandbox.hosts[0].1, ["a", "b"]);
+    assert_eq!(sandbox.hosts[1].0.to_string(), "fd00::7");
     assert_eq!(sandbox.shared_memory_bytes, Some(1 << 30));
     let names: Vec<_> = sandbox.volumes.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(names, ["shm", "code", "host", "self", "kube-api-access"]);
     let Content::Files { from, .. } = &sandbox.volumes[3].content else {
         panic!("files");
     };
-    assert_eq!(
-        from[..],
-        [Files::Texts([("name".to_owned(), "p".to_owned())].into())]
-    );
+    let name = Text {
+        text: "p".to_owned(),
+        mode: Some(0o400),
+    };
+    assert_eq!(from[..], [Files::Texts([("name".to_owned(), name)].into())]);
+}
+
+#[test]
+fn an_alias_without_an_address_is_refused_by_name() {
+    let odd = json!([{ "ip": "nowhere", "hostnames": ["a"] }]);
+    let mut life = Life::of(a_pod().with("/spec/hostAliases", odd));
+    let (reason, calls) = life.turn(0);
+    let message = "hostAliases: \"nowhere\" is no address".to_owned();
+    assert_eq!(reason, Reason::Unsupported { message });
+    assert!(calls.is_empty());
 }
 
 #[test]
