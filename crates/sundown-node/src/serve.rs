@@ -98,21 +98,22 @@ fn accept(node: &Arc<Node>, listener: &UnixListener) {
             thread::sleep(ACCEPT_PAUSE);
             continue;
         };
-        let node = Arc::clone(node);
         // Counted here and not on the thread, so that the node cannot end in between.
         if !node.registry.client_came() {
             continue;
         }
+        let serving = Arc::clone(node);
         let spawned = thread::Builder::new()
             .name("call".to_owned())
             .spawn(move || {
-                let served = serve(&node, stream);
-                node.registry.client_left();
+                let served = serve(&serving, stream);
+                serving.registry.client_left();
                 if let Err(error) = served {
                     eprintln!("node: call: {error}");
                 }
             });
         if let Err(error) = spawned {
+            node.registry.client_left();
             eprintln!("node: no thread for a call: {error}");
         }
     }

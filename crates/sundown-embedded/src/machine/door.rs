@@ -65,8 +65,8 @@ impl Door {
         loop {
             match node.listen_in_node(at).await {
                 Ok(open) => return Some(open),
-                Err(NodeError::Refused(refusal)) => {
-                    tracing::debug!(%refusal, "the door of pods to the API server");
+                Err(error @ (NodeError::Refused(_) | NodeError::Silent { .. })) => {
+                    tracing::debug!(%error, "the door of pods to the API server");
                     tokio::time::sleep(PAUSE).await;
                 }
                 Err(_) => return None,

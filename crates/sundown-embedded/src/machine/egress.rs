@@ -6,14 +6,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::Uri;
-use sundown_node::EgressRules;
+use sundown_node::{EgressRules, Node, NodeError};
 
 use super::link::Link;
 
 /// Where pods find the proxy, at the address of the bridge.
 const PORT: u16 = 3128;
+
+/// How long to wait before an address is tried again that could not be had.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// What of the host's settings holds inside a pod too.
 const PASSED: [&str; 5] = [
@@ -92,11 +96,27 @@ pub(crate) async fn serve(egress: Egress, link: Arc<Link>) {
         let node = found.borrow_and_update().clone();
         // The old one first: it may hold the address.
         drop(offered.take());
-        let Some(node) = node else { continue };
-        let at = SocketAddrV4::new(node.bridge(), PORT);
+        if let Some(node) = node {
+            offered = offer(&egress, &node).await;
+        }
+    }
+}
+
+/// None: that node is gone, wait for another.
+async fn offer(egress: &Egress, node: &Node) -> Option<sundown_node::Egress> {
+    let at = SocketAddrV4::new(node.bridge(), PORT);
+    let mut is_told = false;
+    loop {
         match node.offer_egress(at, egress.rules.clone()).await {
-            Ok(it) => offered = Some(it),
-            Err(error) => tracing::warn!(%error, %at, "pods have no way to a package index"),
+            Ok(offered) => return Some(offered),
+            // A Sundown that was killed holds the address until the node notices.
+            Err(error @ (NodeError::Refused(_) | NodeError::Silent { .. })) => {
+                if !std::mem::replace(&mut is_told, true) {
+                    tracing::warn!(%error, %at, "pods have no way to a package index yet");
+                }
+                tokio::time::sleep(PAUSE).await;
+            }
+            Err(_) => return None,
         }
     }
 }

@@ -93,8 +93,9 @@ fn follow(mut child: Child, mut output: PipeReader, call: &ExecCall) -> ExecResu
     let has_ended =
         process.is_ok_and(|process| wait(&process, &mut output, &mut collected, deadline));
     if !has_ended {
-        // Not waited for yet, so the group is still its own.
+        // Not waited for yet, so the number is still its own. It may have left its group.
         let _ = kill_process_group(pid, Signal::KILL);
+        let _ = child.kill();
     }
     let status = child.wait();
     collected.drain(&mut output);

@@ -85,7 +85,14 @@ fn launch(
     });
     let failure = match prepared {
         Ok((Some(Event::Ready), events)) => {
-            return follow(node, &spec.uid, child, ours, events).map_err(describe);
+            match follow(node, &spec.uid, &child, ours, events) {
+                Ok((hands, give)) => {
+                    // The thread waits for it.
+                    let _ = give.send(child);
+                    return Ok(hands);
+                }
+                Err(error) => describe(error),
+            }
         }
         Ok((Some(Event::Failed { message }), _)) => message,
         Ok(_) => "its init ended before it was ready".to_owned(),
@@ -118,14 +125,15 @@ fn spawn(node: &Arc<Node>, address: Ipv4Addr, theirs: UnixStream) -> io::Result<
     spawner.join().unwrap_or_else(panicked)
 }
 
-/// Follows the events of a pod until its init has ended.
+/// Follows the events of a pod until its init has ended, which is then waited for. It is handed over
+/// through the sender: without a thread it stays with the caller.
 fn follow(
     node: &Arc<Node>,
     uid: &str,
-    mut child: Child,
+    child: &Child,
     orders: UnixStream,
     mut events: BufReader<UnixStream>,
-) -> io::Result<Arc<Hands>> {
+) -> io::Result<(Arc<Hands>, Sender<Child>)> {
     let pid = Pid::from_raw(child.id().cast_signed()).expect("a child has a process number");
     let hands = Arc::new(Hands {
         init: pidfd_open(pid, PidfdFlags::empty())?,
@@ -136,9 +144,11 @@ fn follow(
         ended: Condvar::new(),
     });
     let (node, uid, followed) = (Arc::clone(node), uid.to_owned(), Arc::clone(&hands));
+    let (give, take) = channel::<Child>();
     thread::Builder::new()
         .name("pod".to_owned())
         .spawn(move || {
+            let Ok(mut child) = take.recv() else { return };
             while let Ok(Some(event)) = wire::receive(&mut events) {
                 followed.take(&node, &uid, event);
             }
@@ -151,7 +161,7 @@ fn follow(
             };
             node.registry.lose(&uid, |state| mark_lost(state, &why));
         })?;
-    Ok(hands)
+    Ok((hands, give))
 }
 
 fn mark_lost(state: &mut PodState, why: &str) {

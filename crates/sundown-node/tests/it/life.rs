@@ -220,6 +220,13 @@ pub(crate) fn commands_run_inside_a_container() -> Result<()> {
         ensure!(found.output.starts_with("blue"), "{found:?}");
         let found = exec("yes", Duration::from_millis(300)).await?;
         ensure!(found.code.is_none() && found.is_truncated, "{found:?}");
+        // Out of its group, so that only the process itself can be reached.
+        let leaves = "import os, time; os.setpgid(0, 1); time.sleep(1000)";
+        let leaves = ["python3", "-c", leaves].map(str::to_owned).to_vec();
+        let timeout = Duration::from_secs(2);
+        let found = world.node.exec("shell", "main", leaves, timeout, 100);
+        let found = found.await?;
+        ensure!(found.code.is_none(), "{found:?}");
         let missing = world
             .node
             .exec("shell", "main", vec!["nothing".into()], patient, 100)
