@@ -59,4 +59,11 @@ impl Local {
         self.driver.brake(Brake::everything()).await?;
         self.driver.wait_until_at_rest(REST_TIME_MAX).await
     }
+
+    /// Lets held controllers go on.
+    ///
+    /// Errors: they have ended.
+    pub async fn release_controllers(&self) -> Result<(), WaitError> {
+        Ok(self.driver.brake(Brake::default()).await?)
+    }
 }

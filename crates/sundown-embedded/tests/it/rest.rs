@@ -53,6 +53,25 @@ async fn collects_a_dependent_with_one_request() -> Result<()> {
     Ok(())
 }
 
+/// A `down` that failed half-way left a control plane that did nothing any more.
+#[tokio::test]
+async fn controllers_that_were_held_go_on_when_they_are_let() -> Result<()> {
+    let embedded = a_world().start().await?;
+    let api = config_maps(embedded.client());
+    let owner = create(&api, "owner", &[]).await?;
+    create(&api, "child", &[&owner]).await?;
+    embedded.until_at_rest(BOUND).await?;
+    embedded.local().hold_controllers().await?;
+    crate::world::delete(&api, "owner", &kube::api::DeleteParams::background()).await?;
+    embedded.until_at_rest(BOUND).await?;
+    assert_eq!(crate::world::identities(&api).await?.len(), 1);
+    embedded.local().release_controllers().await?;
+    embedded.until_at_rest(BOUND).await?;
+    assert_eq!(crate::world::identities(&api).await?, []);
+    embedded.stop().await?;
+    Ok(())
+}
+
 #[tokio::test]
 async fn starts_and_stops_with_nothing_to_do() -> Result<()> {
     let embedded = Embedded::start().await?;

@@ -195,6 +195,7 @@ async fn go_down(served: &Served, stream: &mut UnixStream) -> io::Result<()> {
             step(stream, text).await;
         }
         if let Err(error) = stopped {
+            go_on(served).await;
             let message = format!("not all pods could be ended: {error}");
             return send(stream, &Answer::Refused { message }).await;
         }
@@ -207,6 +208,14 @@ async fn go_down(served: &Served, stream: &mut UnixStream) -> io::Result<()> {
     said?;
     // The end of the process closes it: that is how the other side knows.
     until_closed(stream).await
+}
+
+/// The way down ended half-way: what is up does its work again, and can be asked to end once more.
+async fn go_on(served: &Served) {
+    if let Err(error) = served.local.release_controllers().await {
+        tracing::warn!(%error, "the controllers do not go on");
+    }
+    served.is_ending.send_replace(false);
 }
 
 /// Whoever asked may have gone; the way down goes on.
