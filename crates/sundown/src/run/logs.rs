@@ -1,11 +1,14 @@
 //! The logs of a run: which are wanted is decided from a snapshot; each is read by a task of its own,
 //! and read on where it stopped when the control plane was away.
 
+mod printed;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::AsyncBufReadExt as _;
+use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
@@ -13,6 +16,8 @@ use tokio::task::JoinSet;
 
 use super::target::{Parts, Submission};
 use super::trouble;
+use printed::Printed;
+
 use crate::control::{self, Request};
 use crate::objects::{self, Known, list_in, text};
 
@@ -177,7 +182,7 @@ impl Logs {
                     client: self.client.clone(),
                     directory: self.directory.clone(),
                     tell: self.tell.clone(),
-                    printed: 0,
+                    printed: Printed::default(),
                     is_ours: matches!(source, Source::Crash { .. }),
                 };
                 self.tasks.spawn(reader.read(source));
@@ -207,8 +212,8 @@ struct Reader {
     client: watch::Receiver<Client>,
     directory: PathBuf,
     tell: mpsc::Sender<Line>,
-    /// How many bytes of the log were printed, so that a second reading goes on there.
-    printed: usize,
+    /// So that a second reading goes on there.
+    printed: Printed,
     is_ours: bool,
 }
 
@@ -225,8 +230,8 @@ impl Reader {
     }
 
     async fn read_container(&mut self, source: &Source) {
-        let (path, name) = address(source);
         loop {
+            let (path, name) = address(source, self.printed.since());
             let client = self.client.borrow().clone();
             match self.stream(&client, &path, &name).await {
                 Ok(()) => return,
@@ -251,20 +256,20 @@ impl Reader {
         let request = request.map_err(|error| Trouble::Refused(error.to_string()))?;
         let stream = client.request_stream(request).await;
         let mut stream = std::pin::pin!(stream.map_err(|error| Trouble::of(&error))?);
-        let mut at = 0;
+        let mut known = self.printed.clone();
         loop {
             let mut line = Vec::new();
             let length = stream.read_until(b'\n', &mut line).await;
-            let length = length.map_err(|_| Trouble::Away)?;
-            if length == 0 {
+            if length.map_err(|_| Trouble::Away)? == 0 {
                 return Ok(());
             }
-            at += length;
-            if at <= self.printed {
+            let line = String::from_utf8_lossy(&line);
+            let (at, text) = printed::split(&line);
+            if at.is_some_and(|at| known.take(at)) {
                 continue;
             }
-            self.printed = at;
-            self.line(name, &String::from_utf8_lossy(&line)).await;
+            at.into_iter().for_each(|at| self.printed.add(at));
+            self.line(name, text).await;
         }
     }
 
@@ -278,16 +283,18 @@ impl Reader {
         let _ = self.tell.send(line).await;
     }
 
-    /// Asks again and again; the whole log comes each time.
-    async fn read_ray(&mut self, namespace: &str, service: &str, id: &str) {
+    /// Asks again and again.
+    async fn read_ray(&self, namespace: &str, service: &str, id: &str) {
         let request = Request::Forward {
             namespace: namespace.to_owned(),
             service: service.to_owned(),
             port: DASHBOARD_PORT,
         };
+        // How many bytes of it were printed: the whole log comes each time.
+        let mut printed = 0;
         while !self.tell.is_closed() {
             if let Ok((port, _open)) = control::forward(&self.directory, &request).await
-                && self.poll_ray(port, id).await == Polled::Ended
+                && self.poll_ray(port, id, &mut printed).await == Polled::Ended
             {
                 return;
             }
@@ -295,7 +302,7 @@ impl Reader {
         }
     }
 
-    async fn poll_ray(&mut self, port: u16, id: &str) -> Polled {
+    async fn poll_ray(&self, port: u16, id: &str, printed: &mut usize) -> Polled {
         let Some(client) = dashboard(port) else {
             return Polled::Lost;
         };
@@ -308,7 +315,7 @@ impl Reader {
             };
             let is_over = ["SUCCEEDED", "FAILED", "STOPPED"].contains(&text(&job, "/status"));
             let content = text(&log, "/logs");
-            let fresh = content.get(self.printed..).unwrap_or_default();
+            let fresh = content.get(*printed..).unwrap_or_default();
             let end = if is_over {
                 fresh.len()
             } else {
@@ -317,7 +324,7 @@ impl Reader {
             for line in fresh[..end].lines() {
                 self.line(id, line).await;
             }
-            self.printed += end;
+            *printed += end;
             if is_over {
                 return Polled::Ended;
             }
@@ -355,7 +362,8 @@ impl Trouble {
     }
 }
 
-fn address(source: &Source) -> (String, String) {
+/// Where a log is, from a time on, and whose it is.
+fn address(source: &Source, since: Option<Timestamp>) -> (String, String) {
     let (Source::Container {
         namespace,
         pod,
@@ -376,7 +384,9 @@ fn address(source: &Source) -> (String, String) {
         Source::Container { .. } | Source::Ray { .. } => "follow=true".to_owned(),
     };
     let path = format!("{}/{pod}/log", Known::Pod.path(Some(namespace)));
-    (format!("{path}?container={container}&{how}"), pod.clone())
+    let since = since.map_or(String::new(), |since| format!("&sinceTime={since}"));
+    let path = format!("{path}?container={container}&{how}&timestamps=true{since}");
+    (path, pod.clone())
 }
 
 fn dashboard(port: u16) -> Option<Client> {
@@ -409,17 +419,18 @@ mod tests {
         let running = pod(json!({"running": {}}));
         assert!(containers(&running, Some("other")).is_empty());
         let found = containers(&running, None);
-        let path = address(&found[0]).0;
+        let path = address(&found[0], None).0;
+        let log = "/api/v1/namespaces/n/pods/p/log?container=c";
+        assert_eq!(path, format!("{log}&follow=true&timestamps=true"));
+        let since = "2026-01-02T03:04:05.000000006Z";
+        let path = address(&found[0], since.parse().ok()).0;
         assert_eq!(
             path,
-            "/api/v1/namespaces/n/pods/p/log?container=c&follow=true"
+            format!("{log}&follow=true&timestamps=true&sinceTime={since}")
         );
         assert!(crash(&running).is_none());
         let failed = pod(json!({"terminated": {"exitCode": 1}}));
-        let path = address(&crash(&failed).unwrap()).0;
-        assert_eq!(
-            path,
-            "/api/v1/namespaces/n/pods/p/log?container=c&tailLines=20"
-        );
+        let path = address(&crash(&failed).unwrap(), None).0;
+        assert_eq!(path, format!("{log}&tailLines=20&timestamps=true"));
     }
 }

@@ -64,7 +64,8 @@ impl Home {
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
         let lines = child.stdout.take().context("stdout is piped")?;
         let lines = BufReader::new(lines);
-        Ok(Begun { child, lines })
+        let log = Vec::new();
+        Ok(Begun { child, lines, log })
     }
 
     /// Writes a manifest with a `ConfigMap` and a Job that runs a shell script.
@@ -106,6 +107,8 @@ impl Drop for Home {
 struct Begun {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,
+    /// What the job wrote, as far as it was read.
+    log: Vec<String>,
 }
 
 impl Begun {
@@ -117,6 +120,9 @@ impl Begun {
             line.clear();
             ensure!(self.lines.read_line(&mut line)? > 0, "the run has ended");
             let event: Value = serde_json::from_str(&line)?;
+            if event["event"] == "log" {
+                self.log.extend(event["line"].as_str().map(str::to_owned));
+            }
             if is_wanted(&event) {
                 return Ok(event);
             }
@@ -222,7 +228,7 @@ fn a_run_goes_on_when_its_control_plane_is_killed() -> Result<()> {
     fs::create_dir(&gate)?;
     let file = home.job(
         "survivor",
-        "while [ ! -e /gate/open ]; do sleep 0.1; done; exit 5",
+        "i=0; while [ ! -e /gate/open ]; do i=$((i+1)); echo $i; sleep 0.1; done; exit 5",
     )?;
     let text = fs::read_to_string(&file)?;
     let mount = "volumeMounts: [{name: gate, mountPath: /gate}]}";
@@ -236,9 +242,14 @@ fn a_run_goes_on_when_its_control_plane_is_killed() -> Result<()> {
     kill("-9", &pid)?;
     let back = run.until(|it| it["event"] == "controlPlane" && it["state"] == "back")?;
     assert_ne!(back["pid"].to_string(), pid);
+    let seen = run.log.len();
+    run.until(|it| it["event"] == "log")?;
+    assert_eq!(run.log.len(), seen + 1);
     fs::write(gate.join("open"), "")?;
     let result = run.until(|it| it["event"] == "result")?;
     assert_eq!(result["exitCode"], 5);
+    let all: Vec<String> = (1..=run.log.len()).map(|it| it.to_string()).collect();
+    assert_eq!(run.log, all, "each line once, over the restart");
     assert_eq!(run.code()?, Some(5));
     // The one that joined tells the same.
     assert_eq!(second.code()?, Some(5));
