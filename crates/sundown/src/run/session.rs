@@ -34,6 +34,9 @@ const FRAME: Duration = Duration::from_millis(100);
 /// How often it is looked whether time alone has changed something.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
+/// How long something has to be stuck before advice is given: many a cause is gone in a moment.
+const STUCK_TIME: Duration = Duration::from_secs(10);
+
 /// A run under way.
 pub(super) struct Session {
     plane: Plane,
@@ -57,6 +60,10 @@ pub(super) struct Session {
     dashboard: Option<Dashboard>,
     /// Whether it was said that the logs are read.
     is_released: bool,
+    /// Since when something cannot go on by itself.
+    stuck_at: Option<Instant>,
+    /// Whether it was said what to do about it.
+    is_advised: bool,
 }
 
 /// An open way to a dashboard.
@@ -102,6 +109,8 @@ impl Session {
             last: None,
             dashboard: None,
             is_released: false,
+            stuck_at: None,
+            is_advised: false,
         }
     }
 
@@ -247,6 +256,8 @@ impl Session {
         }
         stages.extend(self.clean_up(&cleanup, left));
         self.screen.show(&stages)?;
+        self.advise(&stages)?;
+        let parts = self.target.parts(&self.snapshot);
         let sight = Sight {
             ended: self.ended.as_ref().map(|(_, at)| at.elapsed()),
             are_logs_read: self.logs.are_read(),
@@ -263,6 +274,21 @@ impl Session {
             Step::Delete => self.delete().await,
             Step::Finish => self.finish(cleanup).await.map(Turn::Ends),
         }
+    }
+
+    /// Says once what to do about a job that does not go on.
+    fn advise(&mut self, stages: &[Stage]) -> Result<(), Complaint> {
+        let is_stuck = stages.iter().any(|it| it.state == State::Stuck) && self.ended.is_none();
+        let now = Instant::now();
+        self.stuck_at = is_stuck.then(|| self.stuck_at.unwrap_or(now));
+        let is_long = self.stuck_at.is_some_and(|at| now - at >= STUCK_TIME);
+        if is_long && !self.is_advised && !self.interrupt.is_stopping() {
+            self.is_advised = true;
+            let parts = self.target.parts(&self.snapshot);
+            let text = trouble::advice(&self.target, parts.job);
+            self.screen.tell(&Event::Note { text: &text })?;
+        }
+        Ok(())
     }
 
     fn take_back_the_question(&mut self) -> Result<(), Complaint> {

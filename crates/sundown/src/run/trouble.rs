@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use crate::objects::{condition, list_in, text};
+use super::target::Target;
+use crate::objects::{Known, condition, list_in, text};
 
 /// A container that cannot go on by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +39,26 @@ pub(super) fn waits_for(pod: &Value) -> Option<String> {
     let is_waiting = |it: &&Value| it["state"]["waiting"].is_object();
     let waiting = inits.iter().chain(statuses).find(is_waiting)?;
     Some(text(waiting, "/state/waiting/message").to_owned())
+}
+
+/// What to tell whoever waits for a job that cannot go on by itself: for how long, and what to do.
+pub(super) fn advice(target: &Target, job: Option<&Value>) -> String {
+    let word = target.word();
+    let deadline = job.and_then(|job| job["spec"]["activeDeadlineSeconds"].as_u64());
+    let until = match (target.kind, deadline) {
+        (Known::Job | Known::RayJob, Some(seconds)) => {
+            format!("until its activeDeadlineSeconds, {seconds} s, are over")
+        }
+        (Known::Job | Known::RayJob, None) => {
+            "without end, because it has no activeDeadlineSeconds".to_owned()
+        }
+        (Known::RayCluster | Known::Pod | Known::Service, _) => "without end".to_owned(),
+    };
+    format!(
+        "{word} is stuck, and is waited for {until}. It goes on when the cause is removed; more about it: \
+         sundown explain {word} -n {}. Ctrl-C stops it",
+        target.namespace
+    )
 }
 
 /// Whether all containers of a pod are ready.
@@ -150,5 +171,30 @@ mod tests {
             let expect = expect.map(|(c, t, e)| (c.to_owned(), t.to_owned(), e));
             assert_eq!(found, expect, "{pod}");
         }
+    }
+
+    #[test]
+    fn whoever_waits_is_told_for_how_long_and_what_to_do() {
+        let told = |kind: &str, spec: Value| {
+            let api = if kind == "Job" {
+                "batch/v1"
+            } else {
+                "ray.io/v1"
+            };
+            let job = json!({"apiVersion": api, "kind": kind, "spec": spec,
+                "metadata": {"name": "x", "namespace": "n", "uid": "u"}});
+            advice(&Target::of(&job).unwrap(), Some(&job))
+        };
+        let text = told("RayJob", json!({"activeDeadlineSeconds": 60}));
+        assert!(
+            text.contains("until its activeDeadlineSeconds, 60 s"),
+            "{text}"
+        );
+        assert!(text.contains("sundown explain rayjob/x -n n"), "{text}");
+        assert!(text.ends_with("Ctrl-C stops it"), "{text}");
+        let text = told("Job", json!({}));
+        assert!(text.contains("it has no activeDeadlineSeconds"), "{text}");
+        let text = told("RayCluster", json!({}));
+        assert!(text.contains("waited for without end."), "{text}");
     }
 }
