@@ -114,7 +114,7 @@ impl Plane {
 async fn what_pods_write_is_read_and_followed_to_its_end() -> Result<()> {
     let home = tempfile::tempdir()?;
     let plane = Plane::start(home.path()).await?;
-    let script = "echo one; echo two >&2; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo three";
+    let script = "echo one; echo two; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo three";
     plane
         .create("talks", "busybox", &["sh", "-c", script])
         .await?;
