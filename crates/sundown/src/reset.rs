@@ -199,8 +199,8 @@ mod tests {
     fn owners_are_let_in_to_what_is_theirs_and_to_nothing_behind_a_link() {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let close = |path: &Path| fs::set_permissions(path, fs::Permissions::from_mode(0o500));
-        let made = tempfile::tempdir().unwrap();
-        let (ours, other) = (made.path().join("ours"), made.path().join("other"));
+        let home = tempfile::tempdir().unwrap();
+        let (ours, other) = (home.path().join("ours"), home.path().join("other"));
         fs::create_dir_all(ours.join("a/b")).unwrap();
         fs::create_dir(&other).unwrap();
         std::os::unix::fs::symlink(&other, ours.join("a/link")).unwrap();

@@ -268,7 +268,9 @@ impl Reader {
             if at.is_some_and(|at| known.take(at)) {
                 continue;
             }
-            at.into_iter().for_each(|at| self.printed.add(at));
+            if let Some(at) = at {
+                self.printed.add(at);
+            }
             self.line(name, text).await;
         }
     }
