@@ -11,7 +11,7 @@ mod watch;
 use serde::Serialize;
 
 pub(crate) use node::{at_rest as node_at_rest, on_call, on_event as on_node_event};
-pub(crate) use ray::{at_rest as ray_at_rest, on_event as on_ray_event, on_execution};
+pub(crate) use ray::{at_rest as ray_at_rest, neighbours, on_event as on_ray_event, on_execution};
 pub(crate) use rest::{at_rest, end_state};
 pub(crate) use watch::WatchCheck;
 
@@ -106,6 +106,14 @@ pub fn invariants() -> &'static [(&'static str, &'static str)] {
         (
             "J11",
             "a job is let go when it is stopped, or could not be in time",
+        ),
+        (
+            "J12",
+            "a dashboard that does not answer delays only its own job",
+        ),
+        (
+            "J13",
+            "a spec that makes no sense keeps nothing that was to go, and can be mended",
         ),
         ("J14", "every job comes to an end"),
         ("J15", "the end of a job is told as it was"),

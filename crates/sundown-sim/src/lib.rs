@@ -7,6 +7,7 @@
 mod checks;
 mod explore;
 mod fault;
+mod late;
 mod ledger;
 mod mutation;
 mod node;

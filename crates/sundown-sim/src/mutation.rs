@@ -37,6 +37,8 @@ pub enum Mutation {
     IntentIgnored,
     /// kuberay: a job that was told to stop counts as stopped.
     StopBelieved,
+    /// kuberay#4087: whoever asks a dashboard does nothing else before it answers.
+    DashboardBlocks,
     /// What runs already is started once more.
     StartsTwice,
     /// A polite signal kills.
@@ -71,6 +73,7 @@ impl Mutation {
         Self::FenceIgnored,
         Self::IntentIgnored,
         Self::StopBelieved,
+        Self::DashboardBlocks,
         Self::StartsTwice,
         Self::KillsAtOnce,
         Self::KeepsRemoved,
@@ -106,6 +109,10 @@ impl Mutation {
                 "stop-believed",
                 "a RayJob is let go, and its cluster with it, while its job still runs",
             ),
+            Self::DashboardBlocks => (
+                "kuberay#4087",
+                "a dashboard that does not answer delays the jobs of others",
+            ),
             Self::StartsTwice => ("starts-twice", "a container is started twice"),
             Self::KillsAtOnce => ("kills-at-once", "a pod gets no grace"),
             Self::KeepsRemoved => ("keeps-removed", "a pod is gone and its processes are not"),
@@ -134,6 +141,7 @@ impl Mutation {
             | Self::FenceIgnored
             | Self::IntentIgnored
             | Self::StopBelieved
+            | Self::DashboardBlocks
             | Self::StartsTwice
             | Self::KillsAtOnce
             | Self::KeepsRemoved
@@ -151,6 +159,7 @@ impl Mutation {
             Self::FenceIgnored => Some(("ray-submitter", Variant::AllDie)),
             Self::IntentIgnored => Some(("ray-http", Variant::AllDie)),
             Self::StopBelieved => Some(("ray-deleted", Variant::CrashBefore)),
+            Self::DashboardBlocks => Some(("ray-mute-neighbour", Variant::CrashBefore)),
             Self::StartsTwice => Some(("pod-succeeds", Variant::CrashAfter)),
             Self::KillsAtOnce | Self::KeepsRemoved => {
                 Some(("pod-deleted-deaf", Variant::CrashBefore))

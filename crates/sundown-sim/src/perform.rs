@@ -54,6 +54,7 @@ impl World {
     pub(crate) fn crash(&mut self) {
         self.note("the operator dies");
         self.operator = None;
+        self.late.clear();
     }
 
     pub(crate) fn take(&mut self, input: Input) {
@@ -112,6 +113,9 @@ impl World {
 
     /// Asks the node. What is lost on the way is not answered.
     fn ask(&mut self, id: EffectId, question: &Question, fault: Option<Variant>) -> Option<Input> {
+        if self.hangs(id, question) {
+            return None;
+        }
         let is_lost = fault.is_some_and(|it| breaks(it) || it == Variant::LostApplied);
         let now = self.now;
         let reply = match &mut self.node {

@@ -1,13 +1,13 @@
 //! The world: a server, perhaps an operator, a story, virtual time. It is a value; a clone of it is
 //! a parallel future.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_api::{Config, Cx, Method, Server, Verdict};
-use sundown_engine::Effect;
+use sundown_engine::{Effect, Input};
 use sundown_kinds::crd;
 use sundown_model::ObjectKey;
 
@@ -55,6 +55,8 @@ pub struct World {
     pub(crate) effects: usize,
     pub(crate) writes: usize,
     pub(crate) pending: Option<Effect>,
+    /// Answers that come when their time has come, in order.
+    pub(crate) late: VecDeque<(Timestamp, Input)>,
     pub(crate) violations: Vec<Violation>,
     pub(crate) trace: Trace,
     entropy: u64,
@@ -104,6 +106,7 @@ impl World {
             effects: 0,
             writes: 0,
             pending: None,
+            late: VecDeque::new(),
             violations: Vec::new(),
             trace: Trace::default(),
             entropy,
@@ -158,6 +161,10 @@ impl World {
             self.violations
                 .extend(checks::ray_at_rest(&self.ledger, node, self.now));
         }
+        // Who meddles, or lets heads die, delays as they like.
+        if !self.meddled {
+            self.violations.extend(checks::neighbours(&self.ledger));
+        }
         self.hold_still();
     }
 
@@ -190,14 +197,15 @@ impl World {
             if self.operator.is_none() {
                 self.connect();
             }
-            if self.pending.is_none() && self.deliver_all() {
+            if self.pending.is_none() && (self.hear_late() || self.deliver_all()) {
                 continue;
             }
             let now = self.now;
             let engine = &mut self.operator.as_mut().expect("started above").engine;
             let next = self.pending.take().or_else(|| engine.next(now));
             let own = self.node.as_ref().and_then(Node::next_at);
-            let wake_at = [engine.wake_at(), own].into_iter().flatten().min();
+            let wake_at = [engine.wake_at(), own, self.late_at()];
+            let wake_at = wake_at.into_iter().flatten().min();
             if let Some(effect) = next {
                 self.pending = Some(effect.clone());
                 probe(self, &effect);

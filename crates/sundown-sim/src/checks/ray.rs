@@ -7,16 +7,21 @@ mod policy;
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sundown_model::{Resource, Uid};
 
 use super::Violation;
+use crate::late::MUTE;
 use crate::ledger::{Event, Ledger, Version};
 use crate::node::Node;
 use crate::ray::{Attempt, Execution, Fate, Ray};
 
 const NAME: &str = "/metadata/name";
+
+/// How long the jobs of these stories may take from their start to their end beside a dashboard that does
+/// not answer: they run for a second, and Ray is asked every three.
+const NEIGHBOUR_TIME_MAX: SignedDuration = SignedDuration::from_secs(20);
 
 /// Judges one write about a job, its cluster or the pods of that.
 pub(crate) fn on_event(event: &Event, before: &Ledger, node: &Node, found: &mut Vec<Violation>) {
@@ -60,7 +65,24 @@ pub(crate) fn on_execution(ray: &mut Ray, ledger: &Ledger, found: &mut Vec<Viola
     }
 }
 
-/// Judges a world at rest: J6, J9 and J14.
+/// J12: beside a dashboard that never answers, every other job comes to its end as fast as ever.
+pub(crate) fn neighbours(ledger: &Ledger) -> Vec<Violation> {
+    let is_mute = |job: &Version| text(job, NAME) == MUTE;
+    if !rays(ledger, "rayjobs").any(|job| is_mute(job)) {
+        return Vec::new();
+    }
+    let took = |job: &Version| {
+        let at = |name: &str| text(job, &format!("/status/{name}")).parse::<Timestamp>();
+        Some(at("endTime").ok()?.duration_since(at("startTime").ok()?))
+    };
+    let others = rays(ledger, "rayjobs").filter(|job| !is_mute(job));
+    let late = others.filter_map(|job| Some((job, took(job)?)));
+    late.filter(|(_, took)| *took > NEIGHBOUR_TIME_MAX)
+        .map(|(job, took)| Violation::new("J12", format!("{} took {took:#}", text(job, NAME))))
+        .collect()
+}
+
+/// Judges a world at rest: J6, J9, J13 and J14.
 pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Violation> {
     let mut found = Vec::new();
     for job in rays(ledger, "rayjobs") {
@@ -72,6 +94,10 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
         if !is_at_rest && !policy::is_invalid(job) {
             let text = format!("{name} came to no end: it is {:?}", state(job));
             found.push(Violation::new("J14", text));
+        }
+        if state(job) == "ValidationFailed" && !policy::is_invalid(job) {
+            let text = format!("{name} makes sense, and is refused");
+            found.push(Violation::new("J13", text));
         }
         policy::judge_at_rest(job, ledger, now, &mut found);
     }

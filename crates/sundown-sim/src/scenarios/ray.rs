@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 
 use super::node::{allocatable, node, welcoming};
+use crate::late::MUTE;
 use crate::node::Mishap;
 use crate::op::{It, Op, it};
 use crate::scenario::Scenario;
 
 const JOB: It = it("RayJob", "train");
+const MUTED: It = it("RayJob", MUTE);
 const CLUSTER: It = it("RayCluster", "own");
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -34,6 +36,17 @@ fn jobs() -> Vec<Scenario> {
             .node(Mishap::HeadsDie)
             .settle(),
         begun(
+            "ray-retry",
+            job("HTTPMode", "exit 1 0", &json!({ "backoffLimit": 1 })),
+        )
+        .settle(),
+        // One dashboard takes every question and answers none; the other job does not notice.
+        story("ray-mute-neighbour")
+            .does(named(MUTED, "HTTPMode", "exit 0 1", &json!({})))
+            .does(job("HTTPMode", "exit 0 1", &json!({})))
+            .start()
+            .settle(),
+        begun(
             "ray-deadline",
             job(
                 "HTTPMode",
@@ -54,7 +67,17 @@ fn ends() -> Vec<Scenario> {
             rule("DeleteWorkers", 10), rule("DeleteCluster", 60), rule("DeleteSelf", 200),
         ] },
     });
+    let nonsense = json!({ "runtimeEnvYAML": "- a" });
     vec![
+        // What goes after it was said before somebody broke the rest.
+        begun("ray-invalid-late", job("HTTPMode", "exit 0 0", &shutdown))
+            .work(20)
+            .patch(JOB, &json!({ "spec": nonsense }))
+            .settle(),
+        begun("ray-mended", job("HTTPMode", "exit 0 0", &nonsense))
+            .settle()
+            .patch(JOB, &json!({ "spec": { "runtimeEnvYAML": null } }))
+            .settle(),
         begun("ray-deleted", job("HTTPMode", "exit 0 30", &json!({})))
             .work(5)
             .delete(JOB, "Background")
@@ -125,13 +148,17 @@ fn story(name: &'static str) -> Scenario {
 }
 
 fn job(mode: &str, entrypoint: &str, extra: &Value) -> Op {
+    named(JOB, mode, entrypoint, extra)
+}
+
+fn named(it: It, mode: &str, entrypoint: &str, extra: &Value) -> Op {
     let mut spec = json!({
         "submissionMode": mode,
         "entrypoint": entrypoint,
         "rayClusterSpec": cluster(0),
     });
     crate::op::merge(&mut spec, extra);
-    Op::create(JOB, &json!({ "spec": spec }))
+    Op::create(it, &json!({ "spec": spec }))
 }
 
 /// A head and so many workers.

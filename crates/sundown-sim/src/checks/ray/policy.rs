@@ -51,7 +51,7 @@ pub(super) fn judge_job(event: &Event, found: &mut Vec<Violation>) {
     }
 }
 
-/// J6: what was to go is gone.
+/// J6, and J13 where the spec makes no sense: what was to go is gone.
 pub(super) fn judge_at_rest(
     job: &Version,
     ledger: &Ledger,
@@ -60,7 +60,8 @@ pub(super) fn judge_at_rest(
 ) {
     let mut broken = |text: &str| {
         let name = super::text(job, "/metadata/name");
-        found.push(Violation::new("J6", format!("{name}: {text}")));
+        let invariant = if is_invalid(job) { "J13" } else { "J6" };
+        found.push(Violation::new(invariant, format!("{name}: {text}")));
     };
     if is_due(job, "DeleteSelf", now) {
         broken("it was to go and is still there");
@@ -86,7 +87,8 @@ pub(super) fn judge_at_rest(
 pub(super) fn is_invalid(job: &Version) -> bool {
     let spec = &job.json["spec"];
     let has_ttl = spec["ttlSecondsAfterFinished"].as_i64().unwrap_or(0) > 0;
-    has_ttl && spec["shutdownAfterJobFinishes"] != true
+    let runtime_env = spec["runtimeEnvYAML"].as_str().unwrap_or("");
+    has_ttl && spec["shutdownAfterJobFinishes"] != true || runtime_env.starts_with("- ")
 }
 
 /// Whether a policy of a job is to be carried out by now.
