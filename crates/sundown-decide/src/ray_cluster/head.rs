@@ -125,20 +125,14 @@ fn create(sight: &Sight<'_>, plan: &mut Plan) {
         let suffix = pod_suffix(sight, "", &[attempt]);
         pod::head_pod(&sight.cluster, Some(&suffix), sight.settings)
     });
-    // A name that the template fixes may be taken each time: then it has to become free first.
-    match first_free(sight, bodies.clone()) {
-        Some(body) => plan.create_pod(sight, NodeType::Head, body),
-        None => {
-            let wanted = bodies.map(|body| name_of(&body).to_owned()).next();
-            let place = place(&beside(
-                sight.object.key(),
-                &POD,
-                &wanted.unwrap_or_default(),
-            ));
-            let why = "another Pod has that name";
-            plan.fail_pod(sight, NodeType::Head, &place, why);
-        }
+    if let Some(body) = first_free(sight, bodies.clone()) {
+        return plan.create_pod(sight, NodeType::Head, body);
     }
+    // A name that the template fixes is taken each time: it has to become free first.
+    let wanted = bodies.map(|body| name_of(&body).to_owned()).next();
+    let wanted = beside(sight.object.key(), &POD, &wanted.unwrap_or_default());
+    let why = "another Pod has that name";
+    plan.fail_pod(sight, NodeType::Head, &place(&wanted), why);
 }
 
 /// The first body whose name nobody bears.

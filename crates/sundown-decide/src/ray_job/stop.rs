@@ -96,13 +96,13 @@ fn quiet_since(sight: &Sight<'_>) -> Quiet {
         Submitter::Foreign | Submitter::Completed(_) | Submitter::Failed(..) => {
             Quiet::Since(sight.scope.cache.seen_step(&key).unwrap_or_default())
         }
-        Submitter::Absent => match sight.is_absent(&key) {
-            Err(need) => Quiet::Unproven(need),
-            Ok(_) => {
-                let proof = sight.scope.facts.live(&key);
-                Quiet::Since(proof.map(|it| it.asked).unwrap_or_default())
+        Submitter::Absent => {
+            if let Err(need) = sight.is_absent(&key) {
+                return Quiet::Unproven(need);
             }
-        },
+            let proof = sight.scope.facts.live(&key);
+            Quiet::Since(proof.map(|it| it.asked).unwrap_or_default())
+        }
     }
 }
 

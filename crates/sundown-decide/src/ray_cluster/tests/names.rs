@@ -55,7 +55,7 @@ fn a_cluster_says_that_the_name_of_its_head_is_taken_and_hears_when_it_is_free()
     let mut stage = stage(named(a_cluster())).with(named(twin()));
     stage.settle(&demo());
     let boss = key("", "pods", "boss");
-    assert_eq!(pods(&stage, "head"), [boss.clone()]);
+    assert_eq!(pods(&stage, "head"), std::slice::from_ref(&boss));
     let waits = stage.settle(&twin().key());
     let Reason::Refused { why } = &waits.reason else {
         panic!("{waits:?}");
