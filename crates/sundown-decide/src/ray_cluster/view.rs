@@ -4,14 +4,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use sundown_kinds::names::NodeType;
+use sundown_kinds::names::{self, NodeType};
 use sundown_kinds::ray_cluster::summary::{PodView, ServiceView};
-use sundown_kinds::service::headless_service;
 use sundown_kinds::{RayCluster, Settings};
 use sundown_model::{Cache, Facts, KnownKind, Object, ObjectKey};
 
 use crate::kinds::{POD, RAY_CLUSTER, SERVICE};
-use crate::ray::view::{Pod, ray_cluster, service};
+use crate::ray::view::{Pod, service};
 use crate::ray::{beside, is_owned, name_of};
 
 /// All that a decision looks at.
@@ -110,21 +109,16 @@ fn find_service<'a>(object: &Object, name: &str, cache: &'a Cache) -> Found<'a> 
     }
 }
 
-/// The clusters of which a service is called so.
+/// The clusters of which a service is called so. Their specs are not read for it: this is asked for every
+/// change of every service.
 pub(super) fn clusters_with_service(service: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+    let custom = "/spec/headGroupSpec/headService/metadata/name";
     let is_named = |object: &Object| {
-        let Ok(cluster) = ray_cluster(object) else {
-            return false;
-        };
-        let headless = headless_service(&cluster);
-        let names = [
-            Some(cluster.head_service_name()),
-            headless.as_ref().map(|it| name_of(it).to_owned()),
-        ];
-        names
-            .into_iter()
-            .flatten()
-            .any(|name| name == *service.name)
+        let own = &object.key().name;
+        let custom = object.field(custom).and_then(Value::as_str);
+        custom == Some(&*service.name)
+            || names::head_service(own) == *service.name
+            || names::headless_service(own) == *service.name
     };
     clusters_near(service, cache, is_named)
 }
