@@ -286,7 +286,27 @@ fn a_signal_is_heard_while_the_control_plane_is_away() -> Result<()> {
     assert!(is_note(&left, "job/endless"), "{left}");
     assert_eq!(run.code()?, Some(130));
     drop(hold);
+    // The one that it had started meanwhile may come up now.
+    let begun_at = Instant::now();
+    while is_starting(&home.data())? {
+        ensure!(begun_at.elapsed() < PATIENCE, "a control plane stays");
+        home.call(&["down"])?;
+    }
     Ok(())
+}
+
+/// Whether a control plane that a run started is up or on its way.
+fn is_starting(data: &Path) -> Result<bool> {
+    let data = data.display().to_string();
+    for entry in fs::read_dir("/proc")? {
+        // A process that has just ended has no command line.
+        let line = fs::read(entry?.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line);
+        if line.contains("--while-used") && line.contains(&data) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[test]
