@@ -157,9 +157,10 @@ impl Document {
 
     fn read(value: Value) -> serde_json::Result<Self> {
         // An object is taken as it is: reading it as a map would build every value of it anew.
-        let mut rest: Map<String, Value> = match value {
-            Value::Object(map) => map,
-            other => serde_json::from_value(other)?,
+        let mut rest: Map<String, Value> = if let Value::Object(map) = value {
+            map
+        } else {
+            serde_json::from_value(value)?
         };
         rest.remove("apiVersion");
         rest.remove("kind");

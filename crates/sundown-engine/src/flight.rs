@@ -119,9 +119,10 @@ pub fn redact(json: &mut Value) {
         Value::Object(map) => {
             for (name, value) in map.iter_mut() {
                 match name.as_str() {
-                    "data" | "stringData" | "binaryData" => hide_texts(value),
+                    "data" | "stringData" | "binaryData" | "env_vars" | LAST_APPLIED => {
+                        hide_texts(value);
+                    }
                     "env" => hide_env(value),
-                    "env_vars" | LAST_APPLIED => hide_texts(value),
                     // Still a mapping: what replays it must not stumble over the form.
                     "runtimeEnvYAML" => hide_as(value, HIDDEN_YAML),
                     "runtime_env" => hide_whole(value),

@@ -185,6 +185,6 @@ fn at<'a>(json: &'a Value, pointer: &str) -> Option<&'a Value> {
     tokens.try_fold(json, |json, token| match json {
         Value::Object(map) => map.get(token),
         Value::Array(list) => list.get(token.parse::<usize>().ok()?),
-        _ => None,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => None,
     })
 }
