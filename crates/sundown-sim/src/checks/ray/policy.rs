@@ -58,6 +58,9 @@ pub(super) fn judge_at_rest(
     now: Timestamp,
     found: &mut Vec<Violation>,
 ) {
+    if is_broken(job) {
+        return;
+    }
     let mut broken = |text: &str| {
         let name = super::text(job, "/metadata/name");
         let invariant = if is_invalid(job) { "J13" } else { "J6" };
@@ -85,10 +88,16 @@ pub(super) fn judge_at_rest(
 
 /// Whether somebody made a spec that makes no sense: what is made waits until it does.
 pub(super) fn is_invalid(job: &Version) -> bool {
+    let runtime_env = &job.json["spec"]["runtimeEnvYAML"];
+    let is_list = runtime_env.as_str().is_some_and(|it| it.starts_with("- "));
+    is_list || is_broken(job)
+}
+
+/// Whether what a spec says about the clean-up makes no sense: nothing goes by a broken rule.
+fn is_broken(job: &Version) -> bool {
     let spec = &job.json["spec"];
     let has_ttl = spec["ttlSecondsAfterFinished"].as_i64().unwrap_or(0) > 0;
-    let runtime_env = spec["runtimeEnvYAML"].as_str().unwrap_or("");
-    has_ttl && spec["shutdownAfterJobFinishes"] != true || runtime_env.starts_with("- ")
+    has_ttl && spec["shutdownAfterJobFinishes"] != true
 }
 
 /// Whether a policy of a job is to be carried out by now.
