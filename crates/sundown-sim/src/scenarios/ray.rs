@@ -55,6 +55,16 @@ fn jobs() -> Vec<Scenario> {
             ),
         )
         .settle(),
+        // What submits is ended before Ray is believed that there is nothing to stop.
+        begun(
+            "ray-deadline-submitter",
+            job(
+                "K8sJobMode",
+                "exit 0 30",
+                &json!({ "activeDeadlineSeconds": 4 }),
+            ),
+        )
+        .settle(),
     ]
 }
 
