@@ -75,6 +75,7 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, UnixListener), String> {
     setup::set_file_mask();
     setup::raise_descriptor_limit();
     setup::mount(&paths)?;
+    setup::restore_signals().map_err(describe("signals"))?;
     let bridge_index = crate::network::make_bridge(settings.subnet).map_err(describe("bridge"))?;
     let names = Names::default();
     crate::dns::serve(settings.subnet.bridge, &names).map_err(describe("name server"))?;

@@ -8,7 +8,8 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use rustix::fs::Mode;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use tokio::signal::unix::SignalKind;
 
 use super::directory;
 use crate::mounts::{self, Tmpfs};
@@ -51,6 +52,40 @@ pub(super) fn raise_descriptor_limit() {
 fn descriptor_limit(soft: Option<u64>, hard: Option<u64>) -> Option<u64> {
     let wanted = hard.map_or(DESCRIPTOR_COUNT_MAX, |hard| hard.min(DESCRIPTOR_COUNT_MAX));
     soft.map(|soft| soft.max(wanted))
+}
+
+/// Containers find every signal as a new program expects it. What a starter ignores is inherited by all
+/// that it starts: `nohup` ignores hang-ups, and a shell the interrupts of what it runs behind it. A signal
+/// with a handler is not inherited, so one that is ignored gets a handler that does nothing.
+///
+/// # Assumes
+/// The process table is that of our own pid namespace.
+pub(super) fn restore_signals() -> io::Result<()> {
+    let ignored = ignored_signals(&fs::read_to_string("/proc/self/status")?);
+    if ignored.is_empty() {
+        return Ok(());
+    }
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_io().build()?;
+    let _inside = runtime.enter();
+    for number in ignored {
+        // A few cannot have a handler; nobody ignores these to be polite.
+        let _ = tokio::signal::unix::signal(SignalKind::from_raw(number));
+    }
+    Ok(())
+}
+
+/// The signals that a process ignores, by what the kernel says of it. That of broken pipes is left out: it
+/// is ignored here on purpose, and given back to every command.
+fn ignored_signals(status: &str) -> Vec<i32> {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    let mask = mask.unwrap_or(0);
+    let is_ignored = |number: &i32| mask & (1 << (number - 1)) != 0;
+    let usual = 1..=31;
+    usual
+        .filter(|number| is_ignored(number) && *number != Signal::PIPE.as_raw())
+        .collect()
 }
 
 /// The node's own process table, and mount points that exist inside the node only.
@@ -119,6 +154,13 @@ pub(super) fn clear(paths: &NodePaths) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ignored_signals_are_read_from_the_mask_of_the_kernel() {
+        let status = "Name:\tx\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000001007\n";
+        assert_eq!(ignored_signals(status), [1, 2, 3], "not broken pipes");
+        assert!(ignored_signals("Name:\tx\n").is_empty());
+    }
 
     #[test]
     fn the_soft_limit_goes_up_to_the_hard_one_within_reason_and_never_down() {

@@ -178,6 +178,20 @@ pub(crate) fn signals_reach_the_command() -> Result<()> {
     })
 }
 
+pub(crate) fn what_the_starter_ignores_reaches_containers() -> Result<()> {
+    block_on(async {
+        let world = World::started_behind_a_shell().await?;
+        let (_, log) = world
+            .script("asks", "grep SigIgn /proc/self/status")
+            .await?;
+        let mask = log.split_whitespace().last().unwrap_or_default();
+        let mask = u64::from_str_radix(mask, 16)?;
+        // Two above the usual ones belong to the C library.
+        ensure!(mask & 0x7fff_ffff == 0, "{log}");
+        world.close().await
+    })
+}
+
 pub(crate) fn a_log_without_end_is_bounded() -> Result<()> {
     block_on(async {
         let world = World::new().await?;

@@ -46,6 +46,10 @@ const TESTS: &[Test] = &[
         life::signals_reach_the_command,
     ),
     (
+        "life::what_the_starter_ignores_reaches_containers",
+        life::what_the_starter_ignores_reaches_containers,
+    ),
+    (
         "life::a_log_without_end_is_bounded",
         life::a_log_without_end_is_bounded,
     ),

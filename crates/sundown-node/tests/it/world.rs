@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::future::Future;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -53,6 +54,23 @@ impl World {
     pub(crate) async fn new() -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let node = connect(directory.path()).await?;
+        Ok(Self { node, directory })
+    }
+
+    /// With a node whose starter ignores hang-ups and interrupts, as `nohup` and shells do.
+    pub(crate) async fn started_behind_a_shell() -> Result<Self> {
+        let directory = tempfile::tempdir()?;
+        let script = directory.path().join("starter");
+        let binary = std::env::current_exe()?;
+        let text = format!(
+            "#!/bin/sh\ntrap '' HUP INT QUIT\nexec {} \"$@\"\n",
+            binary.display()
+        );
+        std::fs::write(&script, text)?;
+        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))?;
+        let config = Config::new(directory.path(), &script);
+        let node = Node::connect_or_start(&config).await?;
+        std::fs::remove_file(&script)?;
         Ok(Self { node, directory })
     }
 
