@@ -5,6 +5,7 @@
 pub(crate) mod command;
 mod place;
 mod root;
+pub(crate) mod system;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -27,18 +28,11 @@ pub(crate) use root::{SCRATCH, SCRATCH_VAR};
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) spec: ContainerSpec,
-    pub(crate) pod_dir: PathBuf,
     pub(crate) mount_dir: PathBuf,
     pub(crate) scratch: PathBuf,
     pub(crate) marker: String,
     /// Where the content of each volume is, in the pod's mount namespace.
     pub(crate) volumes: BTreeMap<String, PathBuf>,
-}
-
-impl Plan {
-    fn etc(&self) -> PathBuf {
-        crate::paths::PodPaths::at(self.pod_dir.clone()).etc()
-    }
 }
 
 /// What the container's init tells: either that nothing started, or the start and then the end.

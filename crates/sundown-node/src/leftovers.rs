@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use crate::container::system;
 use crate::network;
 use crate::paths::NodePaths;
 use crate::record;
@@ -53,8 +54,11 @@ pub(crate) fn inside(paths: &NodePaths) -> Vec<String> {
     found.extend(links.into_iter().map(|name| format!("link {name}")));
     let mount_dir = paths.mount_dir();
     let below = format!("{}/", mount_dir.display());
+    // The node's own, for all pods.
+    let system = format!("{below}{}/", system::NAME);
     let table = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mounts = table.lines().filter(|line| line.contains(&below));
+    let mounts = mounts.filter(|line| !line.contains(&system));
     found.extend(mounts.map(|line| format!("mount: {line}")));
     found.extend(pod_directories(paths));
     found

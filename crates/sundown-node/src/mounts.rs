@@ -41,10 +41,20 @@ pub(crate) fn make_private() -> Result<(), MountError> {
     mount_change(root, flags).map_err(MountError::at("make private", root))
 }
 
+const PROC_FLAGS: MountFlags = MountFlags::NOSUID
+    .union(MountFlags::NODEV)
+    .union(MountFlags::NOEXEC);
+
 /// Mounts the process table of the calling process's own pid namespace.
 pub(crate) fn mount_proc(at: &Path) -> Result<(), MountError> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", at, "proc", flags, None).map_err(MountError::at("mount proc at", at))
+    mount("proc", at, "proc", PROC_FLAGS, None).map_err(MountError::at("mount proc at", at))
+}
+
+/// Makes a bind of a part of such a process table read-only. Its flags are known, so the mount table
+/// need not be read.
+pub(crate) fn seal_proc(part: &Path) -> Result<(), MountError> {
+    let flags = PROC_FLAGS | MountFlags::BIND | MountFlags::RDONLY;
+    mount_remount(part, flags, c"").map_err(MountError::at("make read-only", part))
 }
 
 /// A file system in memory to mount.

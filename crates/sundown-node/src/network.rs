@@ -21,6 +21,9 @@ use crate::netlink::Netlink;
 const BRIDGE_NAME: &str = "sundown0";
 const LINK_PREFIX: &str = "pod";
 
+/// The kernel gives this number to the loopback link of every network namespace.
+const LOOPBACK_INDEX: u32 = 1;
+
 /// The address of the bridge with the length of the network's prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subnet {
@@ -76,10 +79,10 @@ impl Subnet {
 /// Makes the bridge of the present network namespace and gives its index.
 pub(crate) fn make_bridge(subnet: Subnet) -> io::Result<u32> {
     let netlink = Netlink::open()?;
-    raise(&netlink, index_of("lo")?)?;
+    raise(&netlink, LOOPBACK_INDEX)?;
+    give_no_ipv6_addresses()?;
     let mut bridge = link_named(BRIDGE_NAME);
-    bridge.header.flags = LinkFlags::Up;
-    bridge.header.change_mask = LinkFlags::Up;
+    set_up(&mut bridge);
     let info = vec![LinkInfo::Kind(InfoKind::Bridge)];
     bridge.attributes.push(LinkAttribute::LinkInfo(info));
     netlink.create(Message::NewLink(bridge))?;
@@ -101,6 +104,16 @@ fn refuse_what_is_outside(netlink: &Netlink) -> io::Result<()> {
     fs::write("/proc/sys/net/ipv4/icmp_ratelimit", "0")
 }
 
+/// Pods have IPv4 addresses. A link that also gave itself one of IPv6 would announce it to all others: at
+/// a bridge with many pods that is most of the work of starting one. Loopback keeps its `::1`.
+fn give_no_ipv6_addresses() -> io::Result<()> {
+    match fs::write("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1") {
+        // A kernel without IPv6.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}
+
 /// The name of the bridge's end of a pod's pair.
 pub(crate) fn link_name(address: Ipv4Addr) -> String {
     format!("{LINK_PREFIX}{:08x}", address.to_bits())
@@ -117,13 +130,13 @@ pub(crate) fn connect_pod(
     subnet: Subnet,
     address: Ipv4Addr,
 ) -> io::Result<()> {
+    give_no_ipv6_addresses()?;
     let pod = File::open("/proc/thread-self/ns/net")?;
     let mut peer = link_named("eth0");
     peer.attributes
         .push(LinkAttribute::NetNsFd(pod.as_raw_fd()));
     let mut link = link_named(&link_name(address));
-    link.header.flags = LinkFlags::Up;
-    link.header.change_mask = LinkFlags::Up;
+    set_up(&mut link);
     link.attributes
         .push(LinkAttribute::Controller(bridge_index));
     link.attributes.push(LinkAttribute::LinkInfo(vec![
@@ -133,7 +146,7 @@ pub(crate) fn connect_pod(
     node.create(Message::NewLink(link))?;
 
     let inside = Netlink::open()?;
-    raise(&inside, index_of("lo")?)?;
+    raise(&inside, LOOPBACK_INDEX)?;
     let index = index_of("eth0")?;
     add_address(&inside, index, address, subnet.prefix)?;
     raise(&inside, index)?;
@@ -179,6 +192,11 @@ fn link_named(name: &str) -> LinkMessage {
     link
 }
 
+fn set_up(link: &mut LinkMessage) {
+    link.header.flags = LinkFlags::Up;
+    link.header.change_mask = LinkFlags::Up;
+}
+
 fn index_of(name: &str) -> io::Result<u32> {
     let socket = std::net::UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
     Ok(rustix::net::netdevice::name_to_index(socket, name)?)
@@ -187,8 +205,7 @@ fn index_of(name: &str) -> io::Result<u32> {
 fn raise(netlink: &Netlink, index: u32) -> io::Result<()> {
     let mut link = LinkMessage::default();
     link.header.index = index;
-    link.header.flags = LinkFlags::Up;
-    link.header.change_mask = LinkFlags::Up;
+    set_up(&mut link);
     netlink.change(Message::SetLink(link))
 }
 

@@ -6,7 +6,6 @@
 //! DIR/node/node.log                        what the node had to say, from its last start
 //! DIR/node/mount/                          mount points, filled inside the node's namespaces only
 //! DIR/node/pods/UID/pod.json               who the pod is; without it the directory is rubbish
-//! DIR/node/pods/UID/etc/                   hosts, resolv.conf, hostname, nsswitch.conf
 //! DIR/node/pods/UID/volumes/NAME/          empty directories on disk
 //! DIR/node/pods/UID/containers/NAME/N/     started.json, exit.json, scratch/
 //! DIR/node/pods/UID/logs/NAME/N.log[.1]    in the format of the container runtime interface
@@ -137,10 +136,6 @@ impl PodPaths {
 
     pub(crate) fn identity(&self) -> PathBuf {
         self.dir.join("pod.json")
-    }
-
-    pub(crate) fn etc(&self) -> PathBuf {
-        self.dir.join("etc")
     }
 
     pub(crate) fn volumes(&self) -> PathBuf {

@@ -8,6 +8,7 @@ mod run;
 mod volumes;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -29,6 +30,8 @@ use crate::wire::{self, ExecCall, Refusal};
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) spec: PodSpec,
+    /// Files below `/etc` that containers find instead of the host's.
+    pub(crate) etc: BTreeMap<String, String>,
     pub(crate) pod_dir: PathBuf,
     pub(crate) mount_dir: PathBuf,
     pub(crate) marker: String,
@@ -134,14 +137,29 @@ fn prepare(plan: &Plan) -> Result<(), MountError> {
     mounts::make_private()?;
     mounts::mount_proc(proc)?;
     // Servers may use the usual low ports as any user; pods have their own, so nobody is disturbed.
-    let _ = std::fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
+    let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
     let tmpfs = |mode, bytes_max| Tmpfs {
         marker: &plan.marker,
         mode,
         bytes_max,
     };
     tmpfs(0o755, None).mount(&plan.mount_dir.join("pod"))?;
-    tmpfs(0o1777, Some(plan.spec.shm_bytes)).mount(&plan.mount_dir.join("shm"))
+    tmpfs(0o1777, Some(plan.spec.shm_bytes)).mount(&plan.mount_dir.join("shm"))?;
+    let etc = etc(&plan.mount_dir);
+    write_all(&etc, &plan.etc).map_err(MountError::at("write to", &etc))
+}
+
+/// Where the pod's own files below `/etc` are, in its mount namespace. No volume has such a name.
+pub(crate) fn etc(mount_dir: &Path) -> PathBuf {
+    mount_dir.join("pod").join(".etc")
+}
+
+fn write_all(directory: &Path, files: &BTreeMap<String, String>) -> io::Result<()> {
+    fs::create_dir(directory)?;
+    for (name, text) in files {
+        fs::write(directory.join(name), text)?;
+    }
+    Ok(())
 }
 
 impl Pod {

@@ -7,6 +7,7 @@
 mod calls;
 mod directory;
 mod door;
+mod etc;
 mod hands;
 mod registry;
 mod setup;

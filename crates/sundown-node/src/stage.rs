@@ -80,6 +80,8 @@ pub fn stage(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> 
 pub(crate) fn again(stage: &str) -> Command {
     let mut command = Command::new("/proc/self/exe");
     command.arg0("sundown").arg(stage).env_clear();
+    // Threads of these stages live shortly and share one heap: one each would cost more than they use.
+    command.env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");
     command
 }
 

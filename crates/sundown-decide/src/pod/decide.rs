@@ -249,6 +249,10 @@ fn start(
     names
 }
 
+/// How long a finished pod keeps its place. Many are deleted at once by who made them, and then their end is
+/// one step instead of two; where many end together, others start while these only wait.
+const VACATE_SECONDS: i64 = 2;
+
 /// A pod that is finished: what still runs of it has to end, then what it ran in. Its logs stay.
 fn end(
     scene: &Scene<'_>,
@@ -272,8 +276,9 @@ fn end(
         },
         (false, true, _) => Reason::Records,
         (false, false, true) => {
-            release(scene, &mut draft);
-            Reason::Vacates
+            let at = after(ended_at, VACATE_SECONDS);
+            release(scene, at, &mut draft);
+            Reason::Vacates { at }
         }
         (false, false, false) => Reason::Finished,
     };
@@ -294,7 +299,10 @@ fn ended_at(chart: &Chart) -> Option<Timestamp> {
 
 /// The end stands on record, so nobody asks the place for it any more. As the kubelet stops the sandbox
 /// of a finished pod and keeps its logs.
-fn release(scene: &Scene<'_>, draft: &mut Draft) {
+fn release(scene: &Scene<'_>, at: Timestamp, draft: &mut Draft) {
+    if scene.now < at {
+        return draft.wake(Some(at));
+    }
     let pod = scene.pod.uid.clone();
     match settles_at(scene.facts, &Subject::Release(pod.clone()), scene.now) {
         Some(until) => draft.wake(Some(until)),

@@ -33,7 +33,9 @@ pub enum Reason {
     Records,
     Finished,
     /// Nothing of it runs any more, and its end is on record.
-    Vacates,
+    Vacates {
+        at: Timestamp,
+    },
     Stops {
         until: Timestamp,
     },
@@ -88,7 +90,7 @@ impl Explain for Reason {
             Self::Runs => "Runs",
             Self::Records => "Records",
             Self::Finished => "Finished",
-            Self::Vacates => "Vacates",
+            Self::Vacates { .. } => "Vacates",
             Self::Stops { .. } => "Stops",
             Self::Removes => "Removes",
             Self::Finishes => "Finishes",
@@ -132,7 +134,9 @@ impl Explain for Reason {
             Self::Runs => "all containers run".to_owned(),
             Self::Records => "the status is brought up to date".to_owned(),
             Self::Finished => "the pod is finished; its logs stay until it is deleted".to_owned(),
-            Self::Vacates => "the pod is finished and gives its place on the node back".to_owned(),
+            Self::Vacates { at } => {
+                format!("the pod is finished and gives its place on the node back at {at}")
+            }
             Self::Stops { until } => format!("the containers end, at the latest at {until}"),
             Self::Removes => "what is left on the node is removed".to_owned(),
             Self::Finishes => "nothing is left on the node; the deletion is finished".to_owned(),
@@ -156,7 +160,9 @@ impl Explain for Reason {
     fn blockers(&self) -> Vec<Blocker> {
         match self {
             Self::Stops { until } | Self::BacksOff { until } => vec![Blocker::Until { at: *until }],
-            Self::ProbesLater { at } => vec![Blocker::Until { at: *at }],
+            Self::ProbesLater { at } | Self::Vacates { at } => {
+                vec![Blocker::Until { at: *at }]
+            }
             Self::Gone
             | Self::NotOurs
             | Self::NodeAway
@@ -170,7 +176,6 @@ impl Explain for Reason {
             | Self::Runs
             | Self::Records
             | Self::Finished
-            | Self::Vacates
             | Self::Removes
             | Self::Finishes
             | Self::Released

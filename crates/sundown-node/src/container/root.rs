@@ -12,13 +12,9 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Plan;
 use super::place::{Kind, Root, descriptor_path};
+use super::system;
 use crate::mounts::{self, MountError, Tmpfs};
 use crate::spec::Mount;
-
-/// Directories of the host that every container sees, read-only. A link stays a link.
-const SYSTEM: &[&str] = &[
-    "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt",
-];
 
 /// Fresh directories on disk, one set per attempt, with their modes.
 pub(crate) const SCRATCH: &[(&str, u32)] = &[
@@ -53,9 +49,12 @@ pub(super) fn enter(plan: &Plan) -> Result<(), MountError> {
         marker: &plan.marker,
         rebuilt: Vec::new(),
     };
-    bind_system(plan, &mut root)?;
+    let system = plan.mount_dir.join(system::NAME);
+    system::bind(&system, &path)?;
+    make_scratch(plan, &path)?;
+    bind_environment(plan, &mut root)?;
     mount_devices(plan, &path)?;
-    mount_kernel(&path)?;
+    mount_kernel(&system, &path)?;
     bind_names(plan, &mut root)?;
     mount_volumes(plan, &mut root)?;
     let mut sealed = root.rebuilt;
@@ -76,32 +75,11 @@ fn mount_tmpfs(plan: &Plan, at: &Path, mode: u32) -> Result<(), MountError> {
     tmpfs.mount(at)
 }
 
-fn bind_system(plan: &Plan, root: &mut Root<'_>) -> Result<(), MountError> {
-    let mut sealed = Vec::new();
-    for name in SYSTEM {
-        let (host, inside) = (Path::new("/").join(name), root.path.join(name));
-        let failed = || MountError::at::<io::Error>("make", &inside);
-        let Ok(metadata) = fs::symlink_metadata(&host) else {
-            continue;
-        };
-        if metadata.is_symlink() {
-            let target = fs::read_link(&host).map_err(failed())?;
-            symlink(target, &inside).map_err(failed())?;
-        } else {
-            fs::create_dir(&inside).map_err(failed())?;
-            mounts::bind(&host, &inside)?;
-            sealed.push(inside);
-        }
-    }
-    // Nothing may be made inside a bind before it is read-only: it would be made on the host.
-    mounts::seal_trees(&sealed)?;
-    make_scratch(plan, root.path)?;
+/// Shows the environment, with the prefix of its interpreter, where a system directory does not yet.
+fn bind_environment(plan: &Plan, root: &mut Root<'_>) -> Result<(), MountError> {
     let mut bound = Vec::new();
     for source in &plan.spec.environment {
-        let is_seen = SYSTEM
-            .iter()
-            .any(|name| source.starts_with(Path::new("/").join(name)));
-        if !is_seen {
+        if !system::shows(source) {
             let place = root.place(source, Kind::Directory)?;
             let real = place.real_path().map_err(MountError::at("find", source))?;
             mounts::bind(source, &place.path())?;
@@ -160,24 +138,22 @@ fn mount_devices(plan: &Plan, root: &Path) -> Result<(), MountError> {
     mounts::bind(&plan.mount_dir.join("shm"), &shm)
 }
 
-fn mount_kernel(root: &Path) -> Result<(), MountError> {
-    let (proc, sys) = (root.join("proc"), root.join("sys"));
+fn mount_kernel(system: &Path, root: &Path) -> Result<(), MountError> {
+    let proc = root.join("proc");
     mounts::mount_proc(&proc)?;
-    let mut sealed = vec![sys.clone()];
     for name in PROC_READ_ONLY {
         let part = proc.join(name);
         if part.exists() {
             mounts::bind(&part, &part)?;
-            sealed.push(part);
+            mounts::seal_proc(&part)?;
         }
     }
-    mounts::bind(Path::new("/sys"), &sys)?;
-    mounts::seal_trees(&sealed)
+    mounts::bind(&system.join("sys"), &root.join("sys"))
 }
 
 /// Puts the pod's own hosts, resolv.conf and the like over the host's.
 fn bind_names(plan: &Plan, root: &mut Root<'_>) -> Result<(), MountError> {
-    let etc = plan.etc();
+    let etc = crate::pod::etc(&plan.mount_dir);
     for name in crate::record::names(&etc) {
         let place = root.place(&Path::new("/etc").join(&name), Kind::File)?;
         mounts::bind(&etc.join(&name), &place.path())?;

@@ -130,7 +130,6 @@ fn start(pod: &Pod, spec: &ContainerSpec) -> io::Result<Started> {
     })?;
     let plan = container::Plan {
         spec: spec.clone(),
-        pod_dir: pod.plan.pod_dir.clone(),
         mount_dir: pod.plan.mount_dir.clone(),
         scratch: pod.paths.scratch(&spec.name, spec.attempt),
         marker: pod.plan.marker.clone(),

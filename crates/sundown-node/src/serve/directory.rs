@@ -1,6 +1,5 @@
 //! The directory of a pod: written before its first process, removed after its last one.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
@@ -12,23 +11,10 @@ use crate::paths::{NodePaths, PodPaths};
 use crate::record::{self, Identity};
 use crate::spec::{PodSpec, is_plain_name};
 
-/// Writes who the pod is and what it finds below `/etc`.
-pub(super) fn write(
-    bridge: Ipv4Addr,
-    paths: &PodPaths,
-    spec: &PodSpec,
-    address: Ipv4Addr,
-) -> io::Result<()> {
+/// Writes who the pod is.
+pub(super) fn write(paths: &PodPaths, spec: &PodSpec, address: Ipv4Addr) -> io::Result<()> {
     let mut private = fs::DirBuilder::new();
     private.recursive(true).mode(0o700).create(paths.dir())?;
-    fs::create_dir_all(paths.etc())?;
-    fs::create_dir_all(paths.containers())?;
-    fs::write(paths.etc().join("hosts"), hosts(spec, address))?;
-    fs::write(paths.etc().join("hostname"), format!("{}\n", spec.hostname))?;
-    fs::write(paths.etc().join("resolv.conf"), resolver(bridge, spec))?;
-    if let Ok(text) = fs::read_to_string("/etc/nsswitch.conf") {
-        fs::write(paths.etc().join("nsswitch.conf"), name_services(&text))?;
-    }
     let identity = Identity {
         uid: spec.uid.clone(),
         namespace: spec.namespace.clone(),
@@ -38,39 +24,7 @@ pub(super) fn write(
     record::write_whole(&paths.identity(), &identity)
 }
 
-fn hosts(spec: &PodSpec, address: Ipv4Addr) -> String {
-    let mut text = "127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost ip6-loopback\n".to_owned();
-    let hostname = &spec.hostname;
-    let _ = match &spec.domain {
-        Some(domain) => writeln!(text, "{address}\t{hostname}.{domain}\t{hostname}"),
-        None => writeln!(text, "{address}\t{hostname}"),
-    };
-    for entry in &spec.hosts {
-        let _ = writeln!(text, "{}\t{}", entry.address, entry.names.join("\t"));
-    }
-    text
-}
-
-fn resolver(bridge: Ipv4Addr, spec: &PodSpec) -> String {
-    let search = match spec.search_domains.as_slice() {
-        [] => String::new(),
-        domains => format!("search {}\n", domains.join(" ")),
-    };
-    format!("nameserver {bridge}\n{search}options ndots:5\n")
-}
-
-/// The host may ask services that a pod cannot reach, and wait for them.
-fn name_services(text: &str) -> String {
-    let mut changed = String::with_capacity(text.len());
-    for line in text.lines() {
-        let is_hosts = line.trim_start().starts_with("hosts:");
-        changed.push_str(if is_hosts { "hosts: files dns" } else { line });
-        changed.push('\n');
-    }
-    changed
-}
-
-/// Removes what the containers of a pod wrote and what they found there; records and logs stay.
+/// Removes what the containers of a pod wrote; records and logs stay.
 ///
 /// # Assumes
 /// Nothing of the pod runs, so nothing is mounted there.
@@ -84,8 +38,7 @@ pub(super) fn clear(paths: &NodePaths, uid: &str) -> io::Result<()> {
             }
         }
     }
-    remove_all(&pod.volumes())?;
-    remove_all(&pod.etc())
+    remove_all(&pod.volumes())
 }
 
 /// A path that is joined to another replaces it when it is absolute: what is no plain name must

@@ -18,7 +18,7 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::registry::Removal;
-use super::{Node, directory};
+use super::{Node, directory, etc};
 use crate::netlink::Netlink;
 use crate::network;
 use crate::paths::PodPaths;
@@ -52,7 +52,7 @@ pub(super) fn create(
     address: Ipv4Addr,
 ) -> Result<Arc<Hands>, String> {
     let paths = node.paths.pod(&spec.uid);
-    let made = directory::write(node.bridge(), &paths, spec, address)
+    let made = directory::write(&paths, spec, address)
         .map_err(|error| format!("{}: {error}", paths.dir().display()))
         .and_then(|()| launch(node, &paths, spec, address));
     if made.is_err() {
@@ -71,7 +71,9 @@ fn launch(
     let describe = |error: io::Error| format!("starting its init: {error}");
     let (mut ours, theirs) = UnixStream::pair().map_err(describe)?;
     let mut child = spawn(node, address, theirs).map_err(describe)?;
+    let name_services = fs::read_to_string("/etc/nsswitch.conf").ok();
     let plan = Plan {
+        etc: etc::files(node.bridge(), spec, address, name_services.as_deref()),
         spec: spec.clone(),
         pod_dir: paths.dir().to_owned(),
         mount_dir: node.paths.mount_dir(),

@@ -12,6 +12,7 @@ use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use tokio::signal::unix::SignalKind;
 
 use super::directory;
+use crate::container::system;
 use crate::mounts::{self, Tmpfs};
 use crate::paths::{NodePaths, SocketPath};
 use crate::record;
@@ -101,10 +102,10 @@ pub(super) fn mount(paths: &NodePaths) -> Result<(), String> {
         bytes_max: None,
     };
     tmpfs.mount(&at).map_err(|error| describe(&error))?;
-    for name in ["root", "pod", "shm"] {
+    for name in ["root", "pod", "shm", system::NAME] {
         fs::create_dir(at.join(name)).map_err(|error| describe(&error))?;
     }
-    Ok(())
+    system::prepare(&at.join(system::NAME), &paths.marker()).map_err(|error| describe(&error))
 }
 
 /// The pods of an earlier node, whose processes are gone: only their records and logs stay. What is no

@@ -35,7 +35,7 @@ async fn hide(world: &World, uid: &str) -> Result<()> {
 fn is_cleared(world: &World, uid: &str) -> bool {
     let pod = world.path().join("node/pods").join(uid);
     let stays = pod.join("containers/main/0/exit.json").exists() && pod.join("pod.json").exists();
-    let gone = ["containers/main/0/scratch", "volumes", "etc"];
+    let gone = ["containers/main/0/scratch", "volumes"];
     stays && gone.iter().all(|name| !pod.join(name).exists())
 }
 

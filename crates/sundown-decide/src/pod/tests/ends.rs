@@ -29,7 +29,8 @@ fn a_finished_pod_gives_its_place_back_when_nothing_of_it_runs() {
     let mut other = Life::of(life.pod.clone());
     other.node = life.node.clone();
     other.report();
-    assert_eq!(releases(&other.settle(6)), 1);
+    assert_eq!(releases(&other.settle(6)), 0, "it may be deleted at once");
+    assert_eq!(releases(&other.settle(7)), 1);
     assert_eq!(placed(&other), "False");
     assert_eq!(other.decide(7).reason, Reason::Finished);
     // A node that was killed has only records of it, and there is nothing to give back.
@@ -75,14 +76,26 @@ fn a_release_that_failed_is_tried_again() {
     life.settle(0);
     life.exits(&run(0), 5, 0);
     life.turn(5);
+    life.turn(7);
     let refused = DeedOutcome::Refused(DeedRefusal {
         missing: None,
         reason: "StillRunning".to_owned(),
         message: "attempt 0 of container main still runs".to_owned(),
     });
     let scene = life.scene.clone();
-    life.scene = scene.done(Subject::Release(uid()), 5, refused);
-    assert_eq!(releases(&life.settle(6)), 1);
+    life.scene = scene.done(Subject::Release(uid()), 7, refused);
+    assert_eq!(releases(&life.settle(8)), 1);
+}
+
+#[test]
+fn a_pod_that_is_deleted_when_it_has_just_ended_is_removed_in_one_step() {
+    let mut life = Life::of(a_pod());
+    life.settle(0);
+    life.exits(&run(0), 5, 0);
+    assert!(life.settle(6).is_empty());
+    life.delete(36, 30);
+    let calls = life.settle(6);
+    assert!(matches!(&calls[..], [Call::Remove { .. }]), "{calls:?}");
 }
 
 fn releases(calls: &[Call]) -> usize {

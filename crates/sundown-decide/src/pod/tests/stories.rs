@@ -45,13 +45,16 @@ fn a_pod_gets_its_place_then_its_record_then_its_run_then_its_end() {
     let ended = life.status("/containerStatuses/0/state/terminated");
     assert_eq!(ended["exitCode"], 0);
     assert_eq!(ended["reason"], "Completed");
-    let (reason, calls) = life.turn(5);
-    assert_eq!(reason, Reason::Vacates);
+    let vacates = Reason::Vacates { at: at(7) };
+    assert_eq!(life.turn(5), (vacates.clone(), Vec::new()));
+    assert_eq!(life.decide(6).wake_at, Some(at(7)));
+    let (reason, calls) = life.turn(7);
+    assert_eq!(reason, vacates);
     assert!(matches!(&calls[..], [Call::Release { .. }]), "{calls:?}");
-    assert!(life.turn(5).1.is_empty(), "it takes a moment to show");
-    life.carry_out(&calls[0], 5);
+    assert!(life.turn(7).1.is_empty(), "it takes a moment to show");
+    life.carry_out(&calls[0], 7);
     let before = life.pod.json.clone();
-    assert_eq!(life.turn(6).0, Reason::Finished);
+    assert_eq!(life.turn(8).0, Reason::Finished);
     assert_eq!(life.pod.json, before, "no further write");
 }
 
