@@ -7,6 +7,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::StatVfsMountFlags;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, mount, mount_bind_recursive, mount_change, mount_remount,
 };
@@ -41,20 +42,10 @@ pub(crate) fn make_private() -> Result<(), MountError> {
     mount_change(root, flags).map_err(MountError::at("make private", root))
 }
 
-const PROC_FLAGS: MountFlags = MountFlags::NOSUID
-    .union(MountFlags::NODEV)
-    .union(MountFlags::NOEXEC);
-
 /// Mounts the process table of the calling process's own pid namespace.
 pub(crate) fn mount_proc(at: &Path) -> Result<(), MountError> {
-    mount("proc", at, "proc", PROC_FLAGS, None).map_err(MountError::at("mount proc at", at))
-}
-
-/// Makes a bind of a part of such a process table read-only. Its flags are known, so the mount table
-/// need not be read.
-pub(crate) fn seal_proc(part: &Path) -> Result<(), MountError> {
-    let flags = PROC_FLAGS | MountFlags::BIND | MountFlags::RDONLY;
-    mount_remount(part, flags, c"").map_err(MountError::at("make read-only", part))
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", at, "proc", flags, None).map_err(MountError::at("mount proc at", at))
 }
 
 /// A file system in memory to mount.
@@ -82,6 +73,30 @@ impl Tmpfs<'_> {
 /// Shows `source`, with everything that is mounted below it, at `target` too.
 pub(crate) fn bind(source: &Path, target: &Path) -> Result<(), MountError> {
     mount_bind_recursive(source, target).map_err(MountError::at("bind", source))
+}
+
+/// Makes a mount with nothing mounted below it read-only; the mount table need not be read. It keeps its
+/// other flags.
+pub(crate) fn seal_alone(point: &Path) -> Result<(), MountError> {
+    let failed = || MountError::at::<io::Error>("make read-only", point);
+    let found = rustix::fs::statvfs(point).map_err(|error| failed()(error.into()))?;
+    let flags = kept_flags(found.f_flag) | MountFlags::BIND | MountFlags::RDONLY;
+    mount_remount(point, flags, c"").map_err(|error| failed()(error.into()))
+}
+
+/// The flags of a mount by what its file system says of it: there relatime is one of its own.
+fn kept_flags(found: StatVfsMountFlags) -> MountFlags {
+    [
+        (StatVfsMountFlags::NOSUID, MountFlags::NOSUID),
+        (StatVfsMountFlags::NODEV, MountFlags::NODEV),
+        (StatVfsMountFlags::NOEXEC, MountFlags::NOEXEC),
+        (StatVfsMountFlags::NOATIME, MountFlags::NOATIME),
+        (StatVfsMountFlags::NODIRATIME, MountFlags::NODIRATIME),
+        (StatVfsMountFlags::RELATIME, MountFlags::RELATIME),
+    ]
+    .into_iter()
+    .filter(|(is_set, _)| found.contains(*is_set))
+    .fold(MountFlags::empty(), |flags, (_, flag)| flags | flag)
 }
 
 /// Makes the mounts at and below these paths read-only. A mount keeps its other flags: a user

@@ -145,7 +145,7 @@ fn mount_kernel(system: &Path, root: &Path) -> Result<(), MountError> {
         let part = proc.join(name);
         if part.exists() {
             mounts::bind(&part, &part)?;
-            mounts::seal_proc(&part)?;
+            mounts::seal_alone(&part)?;
         }
     }
     mounts::bind(&system.join("sys"), &root.join("sys"))
@@ -188,10 +188,14 @@ fn mount_volume(plan: &Plan, root: &mut Root<'_>, each: &Mount) -> Result<(), Mo
     let place = root.place(&each.mount_path, kind)?;
     let real = place.real_path().map_err(failed())?;
     mounts::bind(&source_path, &place.path())?;
-    if each.read_only && !metadata.file_type().is_socket() {
-        mounts::seal_trees(&[real])?;
+    if !each.read_only || metadata.file_type().is_socket() {
+        return Ok(());
     }
-    Ok(())
+    // Nothing is mounted below what the pod made in memory; below a directory of the host may be.
+    if volume.starts_with(&plan.mount_dir) {
+        return mounts::seal_alone(&real);
+    }
+    mounts::seal_trees(&[real])
 }
 
 /// Opens what a mount shows. A `subPath` is made if it is missing, and cannot leave the volume

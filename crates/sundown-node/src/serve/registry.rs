@@ -19,7 +19,10 @@ use table::{Entry, Phase, Table};
 #[derive(Debug)]
 pub(super) struct Registry {
     table: Mutex<Table>,
+    /// Wakes the watchers.
     changed: Condvar,
+    /// Wakes who waits for the node's own end.
+    idle: Condvar,
     subnet: Subnet,
 }
 
@@ -48,6 +51,7 @@ impl Registry {
         Self {
             table: Mutex::new(Table::new(lost, subnet)),
             changed: Condvar::new(),
+            idle: Condvar::new(),
             subnet,
         }
     }
@@ -56,16 +60,20 @@ impl Registry {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'a>(&self, table: MutexGuard<'a, Table>) -> MutexGuard<'a, Table> {
-        self.changed
-            .wait(table)
-            .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Wakes everybody who waits, to look again.
+    /// Wakes the watchers, to look again.
     pub(super) fn notify(&self) {
         drop(self.lock());
         self.changed.notify_all();
+    }
+
+    /// Lets go of a table in which a pod has changed.
+    fn tell(&self, table: MutexGuard<'_, Table>) {
+        let has_clients = table.client_count > 0;
+        drop(table);
+        self.changed.notify_all();
+        if !has_clients {
+            self.idle.notify_all();
+        }
     }
 
     /// Counts a client, unless the node is about to end: then it must look for the next one.
@@ -75,14 +83,22 @@ impl Registry {
             return false;
         }
         table.client_count += 1;
+        let is_first = table.client_count == 1;
         drop(table);
-        self.changed.notify_all();
+        if is_first {
+            self.idle.notify_all();
+        }
         true
     }
 
     pub(super) fn client_left(&self) {
-        self.lock().client_count -= 1;
-        self.changed.notify_all();
+        let mut table = self.lock();
+        table.client_count -= 1;
+        let was_last = table.client_count == 0;
+        drop(table);
+        if was_last {
+            self.idle.notify_all();
+        }
     }
 
     /// Begins nothing new any more, if nothing runs.
@@ -98,7 +114,7 @@ impl Registry {
     /// Lets the node end.
     pub(super) fn end(&self) {
         self.lock().may_end = true;
-        self.changed.notify_all();
+        self.idle.notify_all();
     }
 
     /// Returns when there have been neither pods nor clients for this long, or at the word of one.
@@ -107,7 +123,8 @@ impl Registry {
         let mut idle_since = Instant::now();
         while !table.may_end {
             if table.client_count > 0 || table.live_count() > 0 {
-                table = self.wait(table);
+                let waited = self.idle.wait(table);
+                table = waited.unwrap_or_else(PoisonError::into_inner);
                 idle_since = Instant::now();
                 continue;
             }
@@ -115,7 +132,7 @@ impl Registry {
             if left.is_zero() {
                 break;
             }
-            let waited = self.changed.wait_timeout(table, left);
+            let waited = self.idle.wait_timeout(table, left);
             table = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         table.is_ending = true;
@@ -135,7 +152,7 @@ impl Registry {
             match table.pods.get(&spec.uid) {
                 None => break,
                 Some(entry) => match entry.phase {
-                    Phase::Creating | Phase::Removing => table = self.wait(table),
+                    Phase::Creating | Phase::Removing => table = wait_for(&spec.uid, table),
                     Phase::Live(_) | Phase::Lost | Phase::Released => {
                         return Ok(Reserved::Exists(entry.state.clone()));
                     }
@@ -167,8 +184,9 @@ impl Registry {
 
     /// A reserved pod could not be made.
     pub(super) fn abandon(&self, uid: &str) {
-        self.lock().pods.remove(uid);
-        self.changed.notify_all();
+        let mut table = self.lock();
+        table.forget(uid);
+        self.tell(table);
     }
 
     /// Something of a pod has changed.
@@ -196,8 +214,9 @@ impl Registry {
     }
 
     fn change(&self, uid: &str, change: impl FnOnce(&mut Entry)) {
-        self.lock().change(uid, change);
-        self.changed.notify_all();
+        let mut table = self.lock();
+        table.change(uid, change);
+        self.tell(table);
     }
 
     /// The hands of a pod whose processes live.
@@ -227,7 +246,7 @@ impl Registry {
                 entry.ordered.insert((name.to_owned(), attempt));
                 return Ok(Ordered::New(hands));
             }
-            table = self.wait(table);
+            table = wait_for(uid, table);
         }
     }
 
@@ -244,7 +263,7 @@ impl Registry {
                 return Ok(entry.state.clone());
             }
             table.hands(uid)?;
-            table = self.wait(table);
+            table = wait_for(uid, table);
         }
     }
 
@@ -256,7 +275,7 @@ impl Registry {
             if let Some(removal) = entry.begin_removal() {
                 return Some(removal);
             }
-            table = self.wait(table);
+            table = wait_for(uid, table);
         }
     }
 
@@ -280,7 +299,7 @@ impl Registry {
             if let Some(removal) = entry.begin_removal() {
                 return Ok(Some(removal));
             }
-            table = self.wait(table);
+            table = wait_for(uid, table);
         }
     }
 
@@ -303,8 +322,9 @@ impl Registry {
 
     /// Nothing of the pod is left.
     pub(super) fn finish_removal(&self, uid: &str) {
-        self.lock().remove(uid);
-        self.changed.notify_all();
+        let mut table = self.lock();
+        table.remove(uid);
+        self.tell(table);
     }
 
     /// Waits for what changed after a revision, 0 for everything; `None` when the reader is gone or
@@ -322,7 +342,19 @@ impl Registry {
             if table.revision > seen {
                 return Some((table.changes_after(seen), table.revision));
             }
-            table = self.wait(table);
+            let waited = self.changed.wait(table);
+            table = waited.unwrap_or_else(PoisonError::into_inner);
         }
     }
+}
+
+/// Waits for news of one pod.
+///
+/// # Assumes
+/// It is in the table.
+fn wait_for<'a>(uid: &str, table: MutexGuard<'a, Table>) -> MutexGuard<'a, Table> {
+    let Some(news) = table.pods.get(uid).map(|entry| Arc::clone(&entry.news)) else {
+        return table;
+    };
+    news.wait(table).unwrap_or_else(PoisonError::into_inner)
 }

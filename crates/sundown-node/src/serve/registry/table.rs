@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::sync::{Arc, Condvar};
 
 use super::Removal;
 use crate::network::Subnet;
@@ -37,6 +37,8 @@ pub(super) struct Entry {
     pub(super) phase: Phase,
     /// Containers that were ordered and of which nothing was heard yet.
     pub(super) ordered: BTreeSet<(String, u32)>,
+    /// Wakes who waits for this pod, and nobody else: many start at once.
+    pub(super) news: Arc<Condvar>,
 }
 
 /// Where the pod itself stands.
@@ -77,13 +79,21 @@ impl Table {
         if let Some(entry) = self.pods.get_mut(uid) {
             change(entry);
             entry.revision = self.revision;
+            entry.news.notify_all();
+        }
+    }
+
+    /// Takes a pod out of which no watcher has heard, or is about to.
+    pub(super) fn forget(&mut self, uid: &str) {
+        if let Some(entry) = self.pods.remove(uid) {
+            entry.news.notify_all();
         }
     }
 
     /// Takes a pod out and remembers that it was there.
     pub(super) fn remove(&mut self, uid: &str) {
         self.revision += 1;
-        self.pods.remove(uid);
+        self.forget(uid);
         self.removed.push_back((self.revision, uid.to_owned()));
         if self.removed.len() > REMOVED_COUNT_MAX
             && let Some((forgotten, _)) = self.removed.pop_front()
@@ -165,6 +175,7 @@ impl Entry {
             revision: 0,
             phase,
             ordered: BTreeSet::new(),
+            news: Arc::default(),
         }
     }
 
