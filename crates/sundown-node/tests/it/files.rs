@@ -128,11 +128,14 @@ pub(crate) fn containers_share_volumes_and_shm() -> Result<()> {
         world.end("shared").await?;
         ensure!(world.log("shared")? == "full");
         let mut reader = sh(
-            "cat /data/f /memory/f /dev/shm/f; ls /tmp; (echo x > /data/g) 2>/dev/null || echo sealed",
+            "cat /data/f /memory/f /dev/shm/f; ls /tmp
+            for at in /data /memory; do (echo x > $at/g) 2>/dev/null || echo sealed; done",
         );
         "second".clone_into(&mut reader.name);
         reader.mounts = vec![mount("disk", "/data"), mount("memory", "/memory")];
-        reader.mounts[0].read_only = true;
+        for each in &mut reader.mounts {
+            each.read_only = true;
+        }
         world.node.start_container("shared", reader).await?;
         world
             .until("shared", |pod| {
@@ -145,7 +148,7 @@ pub(crate) fn containers_share_volumes_and_shm() -> Result<()> {
             .lines()
             .filter_map(|line| line.rsplit(' ').next())
             .collect();
-        ensure!(words == ["a", "b", "c", "sealed"], "{log}");
+        ensure!(words == ["a", "b", "c", "sealed", "sealed"], "{log}");
         world.close().await
     })
 }
