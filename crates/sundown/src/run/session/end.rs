@@ -1,0 +1,134 @@
+//! How a run comes to its end: what is let go and deleted, what is told of it, and the exit code.
+
+use std::process::ExitCode;
+
+use http::Method;
+use serde_json::{Value, json};
+use sundown_decide::ray_job::ANNOTATION_READER;
+use tokio::time::sleep;
+
+use super::{LOOK_INTERVAL, Session, Turn};
+use crate::complaint::Complaint;
+use crate::objects;
+use crate::run::apply::Applied;
+use crate::run::cleanup::{self, Cleanup};
+use crate::run::screen::Event;
+use crate::run::snapshot::uid;
+use crate::run::{STOPPED, progress, remove};
+
+impl Session {
+    /// The logs are read: what the job ran on may go. Unanswered, it goes a moment later by itself.
+    pub(super) async fn release(&mut self) -> Result<Turn, Complaint> {
+        let metadata = json!({
+            "uid": self.target.uid, "annotations": { ANNOTATION_READER: Value::Null },
+        });
+        let (client, path) = (self.plane.client(), self.path());
+        let body = json!({ "metadata": metadata });
+        if let Err(error) = objects::send(&client, Method::PATCH, &path, &body).await {
+            tracing::debug!(%error, "say that the logs are read");
+        }
+        self.is_released = true;
+        Ok(Turn::Goes)
+    }
+
+    /// Where the job is on the server.
+    fn path(&self) -> String {
+        let collection = self.target.kind.path(Some(&self.target.namespace));
+        format!("{collection}/{}", self.target.name)
+    }
+
+    pub(super) async fn delete(&mut self) -> Result<Turn, Complaint> {
+        let there = self.snapshot.descendants(&self.roots());
+        self.deleted_count = there.len();
+        let names = cleanup::kept(&there);
+        match remove::delete(&self.plane.client(), &self.path(), &self.target.uid).await {
+            Ok(()) => {
+                let parts = self.target.parts(&self.snapshot);
+                let last = self.last.take();
+                self.last = last.or_else(|| Some(progress::stopped(progress::stages(&parts))));
+                self.deleted = Some(names);
+                Ok(Turn::Goes)
+            }
+            // Nobody answered: the control plane is on its way back, and it is asked again.
+            Err(error) if objects::code(&error).is_none() => {
+                sleep(LOOK_INTERVAL).await;
+                Ok(Turn::Goes)
+            }
+            Err(error) => Err(
+                Complaint::new(format!("{} is not deleted", self.target.word())).because(&error),
+            ),
+        }
+    }
+
+    pub(super) async fn finish(&mut self, cleanup: Cleanup) -> Result<ExitCode, Complaint> {
+        let word = self.target.word();
+        if let Some((end, _)) = &self.ended {
+            self.screen.close()?;
+            self.screen.tell(&Event::Result {
+                object: &word,
+                outcome: end,
+            })?;
+        }
+        self.screen.close()?;
+        match self.deleted.take() {
+            Some(mut names) => {
+                let mut count = self.deleted_count;
+                if self.removes {
+                    let target = &self.target.uid;
+                    let beside: Vec<Applied> = self.applied.drain(..).collect();
+                    let is_beside = |it: &Applied| uid(&it.value) != target;
+                    let beside: Vec<_> = beside.into_iter().filter(is_beside).collect();
+                    let client = self.plane.client();
+                    let more = tokio::select! {
+                        more = remove::delete_all(&client, &beside) => more?,
+                        // The job is gone; whoever does not wait for the rest is told what that is.
+                        _ = self.signals.next() => {
+                            remove::tell_left(&mut self.screen, &beside)?;
+                            return Ok(ExitCode::from(STOPPED));
+                        }
+                    };
+                    count += more.len();
+                    names.extend(more);
+                }
+                self.screen.tell(&Event::Removed {
+                    objects: &names,
+                    count,
+                })?;
+            }
+            None => {
+                if let Cleanup::Settled { mut kept, later } = cleanup {
+                    let beside = self
+                        .applied
+                        .iter()
+                        .filter(|it| uid(&it.value) != self.target.uid);
+                    kept.extend(beside.map(|it| it.object.clone()));
+                    self.screen.tell(&Event::Kept {
+                        objects: &kept,
+                        later: later.as_deref(),
+                    })?;
+                }
+            }
+        }
+        self.result()
+    }
+
+    fn result(&self) -> Result<ExitCode, Complaint> {
+        if self.interrupt.is_stopping() {
+            return Ok(ExitCode::from(STOPPED));
+        }
+        let Some((end, _)) = &self.ended else {
+            return Ok(ExitCode::SUCCESS);
+        };
+        if end.exit_code == 0 {
+            return Ok(ExitCode::SUCCESS);
+        }
+        let reason = match &*end.reason {
+            "" => String::new(),
+            reason => format!(": {reason}"),
+        };
+        let what = format!("{} {}{reason}", self.target.word(), end.word);
+        let complaint = Complaint::new(what).code(end.exit_code);
+        let causes = end.causes.iter();
+        Err(causes.fold(complaint, |complaint, cause| complaint.because_of(cause)))
+    }
+}
