@@ -2,6 +2,7 @@
 //! and read on where it stopped when the control plane was away.
 
 mod printed;
+mod reading;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -13,10 +14,12 @@ use kube::Client;
 use serde_json::Value;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 
 use super::target::{Parts, Submission};
 use super::trouble;
 use printed::Printed;
+pub(super) use reading::{Incomplete, Reading, in_words};
 
 use crate::control::{self, Request};
 use crate::objects::{self, Known, list_in, text};
@@ -104,10 +107,8 @@ pub(super) fn wanted(parts: &Parts<'_>) -> BTreeSet<Source> {
 fn containers(pod: &Value, only: Option<&str>) -> Vec<Source> {
     let all = list_in(pod, "/status/initContainerStatuses").iter();
     let all = all.chain(list_in(pod, "/status/containerStatuses"));
-    let has_begun =
-        |it: &&Value| it["state"]["running"].is_object() || it["state"]["terminated"].is_object();
     let is_wanted = |it: &&Value| only.is_none_or(|only| it["name"] == only);
-    let all = all.filter(has_begun).filter(is_wanted);
+    let all = all.filter(|it| has_begun(it)).filter(is_wanted);
     let source = |it: &Value| Source::Container {
         namespace: text(pod, "/metadata/namespace").to_owned(),
         pod: text(pod, "/metadata/name").to_owned(),
@@ -116,6 +117,12 @@ fn containers(pod: &Value, only: Option<&str>) -> Vec<Source> {
         uid: text(pod, "/metadata/uid").to_owned(),
     };
     all.map(source).collect()
+}
+
+/// Whether the run that the status of a container is about has begun, so that there is a log of it.
+fn has_begun(status: &Value) -> bool {
+    let state = &status["state"];
+    state["running"].is_object() || state["terminated"].is_object()
 }
 
 fn crash(pod: &Value) -> Option<Source> {
@@ -156,9 +163,15 @@ pub(super) struct Logs {
     client: watch::Receiver<Client>,
     directory: PathBuf,
     known: BTreeSet<Source>,
-    tasks: JoinSet<()>,
+    /// What of it has not been read to its end.
+    open: BTreeSet<Source>,
+    tasks: JoinSet<Source>,
     tell: mpsc::Sender<Line>,
     lines: mpsc::Receiver<Line>,
+    /// When something of them came last.
+    heard_at: Instant,
+    /// Whether it was told which are not complete.
+    are_given_up: bool,
 }
 
 impl Logs {
@@ -168,9 +181,12 @@ impl Logs {
             client,
             directory: directory.to_owned(),
             known: BTreeSet::new(),
+            open: BTreeSet::new(),
             tasks: JoinSet::new(),
             tell,
             lines,
+            heard_at: Instant::now(),
+            are_given_up: false,
         }
     }
 
@@ -185,7 +201,9 @@ impl Logs {
                     printed: Printed::default(),
                     is_ours: matches!(source, Source::Crash { .. }),
                 };
+                self.open.insert(source.clone());
                 self.tasks.spawn(reader.read(source));
+                self.hear();
             }
         }
     }
@@ -196,14 +214,43 @@ impl Logs {
         tokio::select! {
             biased;
             _ = self.lines.recv_many(&mut lines, LINES_MAX) => {}
-            Some(_) = self.tasks.join_next() => {}
+            // One that panicked stays open, and is told as not complete.
+            Some(ended) = self.tasks.join_next() => {
+                if let Ok(source) = ended {
+                    self.open.remove(&source);
+                }
+            }
         }
         lines
     }
 
-    /// Whether everything that is wanted has been read to its end.
-    pub(super) fn are_read(&self) -> bool {
-        self.tasks.is_empty() && self.lines.is_empty()
+    /// Something came, or it begins anew that something may come.
+    pub(super) fn hear(&mut self) {
+        self.heard_at = Instant::now();
+    }
+
+    /// How far they are after the end of the job.
+    pub(super) fn reading(&self, parts: &Parts<'_>) -> Reading {
+        let is_read = self.open.is_empty() && self.lines.is_empty();
+        if self.are_given_up || (is_read && reading::unopened(parts).is_empty()) {
+            return Reading::Done;
+        }
+        if !reading::come_to_end(parts) {
+            return Reading::Endless;
+        }
+        let quiet = self.heard_at.elapsed();
+        let quiet = if self.lines.is_empty() {
+            quiet
+        } else {
+            Duration::ZERO
+        };
+        Reading::Open { quiet }
+    }
+
+    /// They are not waited for any more; gives what is not complete.
+    pub(super) fn give_up(&mut self, parts: &Parts<'_>, removes: bool) -> Vec<Incomplete> {
+        self.are_given_up = true;
+        reading::incomplete(&self.open, &reading::unopened(parts), removes)
     }
 }
 
@@ -218,7 +265,7 @@ struct Reader {
 }
 
 impl Reader {
-    async fn read(mut self, source: Source) {
+    async fn read(mut self, source: Source) -> Source {
         match &source {
             Source::Container { .. } | Source::Crash { .. } => self.read_container(&source).await,
             Source::Ray {
@@ -227,6 +274,7 @@ impl Reader {
                 id,
             } => self.read_ray(namespace, service, id).await,
         }
+        source
     }
 
     async fn read_container(&mut self, source: &Source) {

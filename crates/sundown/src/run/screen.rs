@@ -13,6 +13,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::apply::Applied;
+use super::logs::{self, Incomplete};
 use super::outcome::Outcome;
 use super::progress::{Name, Stage, State};
 use crate::arguments::Output;
@@ -35,6 +36,10 @@ pub(super) enum Event<'a> {
     Log {
         source: &'a str,
         line: &'a str,
+    },
+    /// Logs that did not come to their end, so that nobody waits for them any more.
+    LogsIncomplete {
+        logs: &'a [Incomplete],
     },
     Dashboard {
         url: &'a str,
@@ -267,6 +272,7 @@ fn in_words(event: &Event<'_>) -> Option<String> {
             };
             Some(format!("{} {how}", applied.object))
         }
+        Event::LogsIncomplete { logs } => Some(logs::in_words(logs)),
         Event::Dashboard { url } => Some(format!("dashboard: {url}")),
         Event::Note { text } => Some((*text).to_owned()),
         Event::Result { object, outcome } if outcome.exit_code == 0 => {

@@ -131,8 +131,11 @@ impl Session {
         };
         tokio::select! {
             lines = self.logs.next() => {
+                self.print(&lines)?;
+                // After the printing: a slow reader of ours makes no log silent.
+                self.logs.hear();
                 if !lines.is_empty() {
-                    return self.print(&lines);
+                    return Ok(Turn::Goes);
                 }
             }
             seen = self.watches.next() => self.snapshot.take(seen),
@@ -154,10 +157,9 @@ impl Session {
         self.look().await
     }
 
-    fn print(&mut self, lines: &[Line]) -> Result<Turn, Complaint> {
+    fn print(&mut self, lines: &[Line]) -> std::io::Result<()> {
         let screen = &mut self.screen;
-        screen.hold(|screen| lines.iter().try_for_each(|line| print(screen, line)))?;
-        Ok(Turn::Goes)
+        screen.hold(|screen| lines.iter().try_for_each(|line| print(screen, line)))
     }
 
     /// Somebody ended the control plane on purpose: this run does not start it again.
@@ -197,6 +199,7 @@ impl Session {
             pid: hello.pid,
             url: &hello.url,
         })?;
+        self.logs.hear();
         Ok(None)
     }
 
@@ -259,7 +262,7 @@ impl Session {
         let parts = self.target.parts(&self.snapshot);
         let sight = Sight {
             ended: self.ended.as_ref().map(|(_, at)| at.elapsed()),
-            are_logs_read: self.logs.are_read(),
+            reading: self.logs.reading(&parts),
             is_held: !self.is_released && parts.is_held(),
             is_settled: matches!(cleanup, Cleanup::Settled { .. }),
             removes: self.removes,
@@ -269,6 +272,7 @@ impl Session {
         };
         match step::next(sight) {
             Step::Wait => Ok(Turn::Goes),
+            Step::GiveUp => self.give_up(),
             Step::Release => self.release().await,
             Step::Delete => self.delete().await,
             Step::Finish => self.finish(cleanup).await.map(Turn::Ends),

@@ -2,8 +2,15 @@
 
 use std::time::Duration;
 
-/// How long the logs of a job that has ended may take to arrive.
-pub(super) const LOG_TIME_MAX: Duration = Duration::from_secs(5);
+use super::logs::Reading;
+
+/// How long nothing may come of the logs of a job that has ended. On a machine that does a hundred things
+/// at once a log takes seconds to be opened; that nothing comes of any of them for so long does not
+/// happen unless somebody is stuck.
+const QUIET_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long what goes on running is listened to.
+const LISTEN_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// How far everything is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,7 +21,7 @@ pub(super) const LOG_TIME_MAX: Duration = Duration::from_secs(5);
 pub(super) struct Sight {
     /// How long ago the end was seen; None: not yet.
     pub(super) ended: Option<Duration>,
-    pub(super) are_logs_read: bool,
+    pub(super) reading: Reading,
     /// Whether the clean-up waits until the logs are read.
     pub(super) is_held: bool,
     /// Whether the policy of the manifest has been carried out as far as it is now.
@@ -33,6 +40,8 @@ pub(super) struct Sight {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Step {
     Wait,
+    /// Say which logs are not complete, and wait for them no more.
+    GiveUp,
     /// Say that the logs are read.
     Release,
     /// Delete the job with all that it owns.
@@ -42,15 +51,36 @@ pub(super) enum Step {
 
 /// Decides.
 pub(super) fn next(sight: Sight) -> Step {
-    let are_logs_done = sight.are_logs_read || sight.ended.is_some_and(|it| it >= LOG_TIME_MAX);
-    let has_ended = sight.ended.is_some() && are_logs_done;
+    let logs = sight.ended.map(|since| logs(sight.reading, since));
+    let has_ended = logs == Some(Logs::Done);
     let shall_go = sight.is_stopping || (sight.removes && has_ended);
     match (sight.is_deleted, shall_go) {
         (true, _) if sight.left == 0 => Step::Finish,
         (false, true) => Step::Delete,
+        (false, false) if logs == Some(Logs::InVain) => Step::GiveUp,
         (false, false) if has_ended && sight.is_held => Step::Release,
         (false, false) if has_ended && sight.is_settled => Step::Finish,
         (true | false, _) => Step::Wait,
+    }
+}
+
+/// Whether logs are worth waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Logs {
+    Done,
+    Come,
+    InVain,
+}
+
+/// How it stands about the logs so long after the end. As long as something comes there is no bound:
+/// what a job wrote has an end.
+fn logs(reading: Reading, since_end: Duration) -> Logs {
+    match reading {
+        Reading::Done => Logs::Done,
+        // A silence before the end says nothing.
+        Reading::Open { quiet } if quiet.min(since_end) >= QUIET_TIME_MAX => Logs::InVain,
+        Reading::Endless if since_end >= LISTEN_TIME_MAX => Logs::Done,
+        Reading::Open { .. } | Reading::Endless => Logs::Come,
     }
 }
 
@@ -60,7 +90,7 @@ mod tests {
 
     const RUNNING: Sight = Sight {
         ended: None,
-        are_logs_read: true,
+        reading: Reading::Done,
         is_held: false,
         is_settled: true,
         removes: false,
@@ -83,16 +113,71 @@ mod tests {
     fn a_run_waits_for_logs_and_policy() {
         check(RUNNING, |_| {}, Step::Wait);
         check(ENDED, |_| {}, Step::Finish);
-        check(ENDED, |it| it.are_logs_read = false, Step::Wait);
         check(ENDED, |it| it.is_settled = false, Step::Wait);
         check(ENDED, |it| it.is_held = true, Step::Release);
         check(RUNNING, |it| it.is_held = true, Step::Wait);
+    }
+
+    #[test]
+    fn logs_are_waited_for_as_long_as_something_comes() {
+        const SHORT: Duration = QUIET_TIME_MAX.saturating_sub(Duration::from_millis(1));
+        let cases = [
+            (Duration::ZERO, SHORT, Step::Wait),
+            // 120 pods, and a minute of lines.
+            (Duration::from_mins(1), SHORT, Step::Wait),
+            (Duration::from_mins(1), QUIET_TIME_MAX, Step::GiveUp),
+            // A job that wrote nothing for an hour and then has ended.
+            (Duration::ZERO, Duration::from_hours(1), Step::Wait),
+            (QUIET_TIME_MAX, Duration::from_hours(1), Step::GiveUp),
+        ];
+        for (since_end, quiet, expect) in cases {
+            let change = |it: &mut Sight| {
+                it.ended = Some(since_end);
+                it.reading = Reading::Open { quiet };
+            };
+            for removes in [false, true] {
+                let from = Sight { removes, ..ENDED };
+                check(from, change, expect);
+                check(
+                    Sight {
+                        is_held: true,
+                        ..from
+                    },
+                    change,
+                    expect,
+                );
+            }
+        }
+        let open = Reading::Open { quiet: SHORT };
+        check(RUNNING, |it| it.reading = open, Step::Wait);
+        let in_vain = |it: &mut Sight| {
+            it.reading = Reading::Open {
+                quiet: QUIET_TIME_MAX,
+            };
+        };
+        check(RUNNING, in_vain, Step::Wait);
+    }
+
+    #[test]
+    fn what_goes_on_running_is_listened_to_for_a_moment_and_nothing_is_told_as_missing() {
+        check(ENDED, |it| it.reading = Reading::Endless, Step::Wait);
         let late = Sight {
-            ended: Some(LOG_TIME_MAX),
-            are_logs_read: false,
+            ended: Some(LISTEN_TIME_MAX),
             ..ENDED
         };
-        check(late, |_| {}, Step::Finish);
+        check(late, |it| it.reading = Reading::Endless, Step::Finish);
+    }
+
+    #[test]
+    fn who_stops_a_run_does_not_wait_for_logs() {
+        let change = |it: &mut Sight| {
+            it.is_stopping = true;
+            it.reading = Reading::Open {
+                quiet: Duration::ZERO,
+            };
+        };
+        check(ENDED, change, Step::Delete);
+        check(RUNNING, change, Step::Delete);
     }
 
     #[test]

@@ -17,6 +17,14 @@ use crate::run::snapshot::uid;
 use crate::run::{STOPPED, progress, remove};
 
 impl Session {
+    /// Nothing comes of some logs: whoever reads this shall know what is missing.
+    pub(super) fn give_up(&mut self) -> Result<Turn, Complaint> {
+        let parts = self.target.parts(&self.snapshot);
+        let logs = self.logs.give_up(&parts, self.removes);
+        self.screen.tell(&Event::LogsIncomplete { logs: &logs })?;
+        Ok(Turn::Goes)
+    }
+
     /// The logs are read: what the job ran on may go. Unanswered, it goes a moment later by itself.
     pub(super) async fn release(&mut self) -> Result<Turn, Complaint> {
         let metadata = json!({

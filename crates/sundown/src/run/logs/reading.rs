@@ -1,0 +1,236 @@
+//! How far the logs of a job that has ended are, and what is told of those that did not come to their
+//! end. How long they are waited for is decided with the rest of the run's steps. Pure.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Source;
+use crate::objects::{Known, list_in, text};
+use crate::run::target::Parts;
+
+/// How far the logs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::run) enum Reading {
+    /// Read to their ends, or it was told which were not.
+    Done,
+    /// Some come to an end that was not reached.
+    Open {
+        /// How long nothing came of any of them.
+        quiet: Duration,
+    },
+    /// They are of what goes on running.
+    Endless,
+}
+
+/// A log that was not read to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(in crate::run) struct Incomplete {
+    /// A pod, or a job of Ray.
+    source: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    container: Option<String>,
+    /// How to read it as long as its pod is there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+}
+
+/// Whether all logs come to an end now that the job has ended. A pod or a cluster that became ready
+/// goes on.
+pub(in crate::run) fn come_to_end(parts: &Parts<'_>) -> bool {
+    match (parts.target.kind, parts.job) {
+        (Known::RayJob | Known::Job | Known::Service, _) | (_, None) => true,
+        (Known::Pod, Some(pod)) => has_finished(pod),
+        (Known::RayCluster, Some(_)) => false,
+    }
+}
+
+/// The pods of a job that has ended whose logs could not be opened yet: their own ends may be seen
+/// after that of the job.
+pub(in crate::run) fn unopened(parts: &Parts<'_>) -> Vec<(String, String)> {
+    let is_awaited = |pod: &&&Value| {
+        let is_deleting = !pod["metadata"]["deletionTimestamp"].is_null();
+        !has_finished(pod) && !is_deleting && !has_begun(pod)
+    };
+    let own = parts.own_pods();
+    let name = |pod: &&Value| {
+        let at = |pointer| text(pod, pointer).to_owned();
+        (at("/metadata/namespace"), at("/metadata/name"))
+    };
+    own.iter().filter(is_awaited).map(name).collect()
+}
+
+/// What is told of the logs that are open still and of those that could not be opened.
+pub(in crate::run) fn incomplete(
+    open: &BTreeSet<Source>,
+    unopened: &[(String, String)],
+    removes: bool,
+) -> Vec<Incomplete> {
+    // What is about to be deleted cannot be read any more when somebody has read this.
+    let command = |words: String| (!removes).then(|| format!("kubectl logs {words}"));
+    let opened = open.iter().map(|source| match source {
+        Source::Container {
+            namespace,
+            pod,
+            container,
+            ..
+        }
+        | Source::Crash {
+            namespace,
+            pod,
+            container,
+            ..
+        } => Incomplete {
+            source: pod.clone(),
+            container: Some(container.clone()),
+            command: command(format!("{pod} -c {container} -n {namespace}")),
+        },
+        Source::Ray { id, .. } => Incomplete {
+            source: id.clone(),
+            container: None,
+            command: None,
+        },
+    });
+    let unopened = unopened.iter().map(|(namespace, pod)| Incomplete {
+        source: pod.clone(),
+        container: None,
+        command: command(format!("{pod} --all-containers -n {namespace}")),
+    });
+    opened.chain(unopened).collect()
+}
+
+/// The same for people.
+pub(in crate::run) fn in_words(logs: &[Incomplete]) -> String {
+    let is_readable = logs.iter().any(|it| it.command.is_some());
+    let how = if is_readable {
+        "; as long as their pods are there, read them with:"
+    } else {
+        ":"
+    };
+    let mut words = format!("nothing more came of these logs, they are not complete{how}");
+    for log in logs {
+        let container = log.container.iter().map(|it| format!(", container {it}"));
+        let name = || format!("{}{}", log.source, container.collect::<String>());
+        words.push_str("\n  ");
+        words.push_str(&log.command.clone().unwrap_or_else(name));
+    }
+    words
+}
+
+fn has_finished(pod: &Value) -> bool {
+    matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+}
+
+fn has_begun(pod: &Value) -> bool {
+    let all = ["/status/initContainerStatuses", "/status/containerStatuses"];
+    let mut all = all.iter().flat_map(|pointer| list_in(pod, pointer));
+    all.any(super::has_begun)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::run::snapshot::{Seen, Snapshot};
+    use crate::run::target::Target;
+
+    fn followed(api: &str, kind: &str, status: &Value) -> (Target, Value) {
+        let object = json!({"apiVersion": api, "kind": kind, "status": status,
+            "metadata": {"name": "x", "namespace": "n", "uid": "u"}});
+        (Target::of(&object).unwrap(), object)
+    }
+
+    fn pod(name: &str, phase: &str, state: &Value) -> Value {
+        json!({"metadata": {"name": name, "namespace": "n", "uid": name, "ownerReferences": [{"uid": "u"}]},
+               "status": {"phase": phase, "containerStatuses": [{"name": "c", "state": state}]}})
+    }
+
+    fn container(pod: &str) -> Source {
+        Source::Container {
+            namespace: "n".to_owned(),
+            pod: pod.to_owned(),
+            container: "c".to_owned(),
+            attempt: 0,
+            uid: pod.to_owned(),
+        }
+    }
+
+    #[test]
+    fn only_what_goes_on_running_has_logs_without_an_end() {
+        let cases = [
+            ("batch/v1", "Job", json!({}), true),
+            ("ray.io/v1", "RayJob", json!({}), true),
+            ("v1", "Pod", json!({"phase": "Failed"}), true),
+            ("v1", "Pod", json!({"phase": "Running"}), false),
+            ("ray.io/v1", "RayCluster", json!({"state": "ready"}), false),
+        ];
+        for (api, kind, status, expect) in cases {
+            let (target, object) = followed(api, kind, &status);
+            let mut snapshot = Snapshot::default();
+            // Somebody deleted it: then all of it ends.
+            assert!(come_to_end(&target.parts(&snapshot)), "{kind}");
+            snapshot.take(Seen::Put(target.kind, object));
+            assert_eq!(come_to_end(&target.parts(&snapshot)), expect, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_pod_whose_end_was_not_seen_yet_has_a_log_to_come() {
+        let (target, job) = followed("batch/v1", "Job", &json!({}));
+        let mut snapshot = Snapshot::default();
+        snapshot.take(Seen::Put(Known::Job, job));
+        let mut going = pod("going", "Pending", &json!({"waiting": {}}));
+        going["metadata"]["deletionTimestamp"] = json!("2026-01-02T03:04:05Z");
+        for pod in [
+            pod("waits", "Pending", &json!({"waiting": {}})),
+            pod("runs", "Running", &json!({"running": {}})),
+            pod(
+                "ended",
+                "Succeeded",
+                &json!({"terminated": {"exitCode": 0}}),
+            ),
+            pod("refused", "Failed", &json!({"waiting": {}})),
+            going,
+        ] {
+            snapshot.take(Seen::Put(Known::Pod, pod));
+        }
+        let found = unopened(&target.parts(&snapshot));
+        assert_eq!(found, [("n".to_owned(), "waits".to_owned())]);
+    }
+
+    #[test]
+    fn logs_that_are_not_complete_are_named_with_the_command_that_reads_them() {
+        let ray = Source::Ray {
+            namespace: "n".to_owned(),
+            service: "s".to_owned(),
+            id: "raysubmit_1".to_owned(),
+        };
+        let open = BTreeSet::from([container("p"), ray]);
+        let unopened = [("n".to_owned(), "q".to_owned())];
+        let logs = incomplete(&open, &unopened, false);
+        assert_eq!(
+            in_words(&logs),
+            "nothing more came of these logs, they are not complete; as long as their pods are there, \
+             read them with:\n  kubectl logs p -c c -n n\n  raysubmit_1\n  kubectl logs q --all-containers -n n"
+        );
+        let told = serde_json::to_value(&logs).unwrap();
+        assert_eq!(
+            told[0],
+            json!({"source": "p", "container": "c", "command": "kubectl logs p -c c -n n"})
+        );
+        assert_eq!(told[1], json!({"source": "raysubmit_1"}));
+    }
+
+    #[test]
+    fn of_what_is_about_to_be_deleted_no_command_is_told() {
+        let logs = incomplete(&BTreeSet::from([container("p")]), &[], true);
+        let words = in_words(&logs);
+        assert!(
+            words.ends_with("not complete:\n  p, container c"),
+            "{words}"
+        );
+    }
+}
