@@ -42,3 +42,7 @@ pub use state::{
     Change, ContainerState, ContainerStatus, ExecResult, Exit, ExitReason, Isolation, PodState,
 };
 pub use wire::Refusal;
+
+/// How long nothing is accepted at a socket after an accept that failed: usually for lack of descriptors,
+/// which the end of other connections cures; at once it would fail again.
+pub const ACCEPT_PAUSE: std::time::Duration = std::time::Duration::from_millis(20);

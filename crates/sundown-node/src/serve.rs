@@ -19,17 +19,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
+use crate::ACCEPT_PAUSE;
 use crate::dns::Names;
 use crate::paths::NodePaths;
 use crate::stage::{Announcement, Settings, announce, argument};
 use crate::state::Isolation;
 use crate::wire::{self, Call, Reply};
 use registry::Registry;
-
-/// How long nothing is accepted after an accept that failed: at once it would fail again.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// The running node, shared by the threads that answer calls.
 #[derive(Debug)]
@@ -96,7 +93,6 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, UnixListener), String> {
 fn accept(node: &Arc<Node>, listener: &UnixListener) {
     for stream in listener.incoming() {
         let Ok(stream) = stream else {
-            // Usually a lack of descriptors, which the end of other calls cures.
             thread::sleep(ACCEPT_PAUSE);
             continue;
         };

@@ -7,6 +7,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
 use super::{Node, NodeError};
+use crate::ACCEPT_PAUSE;
 use crate::wire::Refusal;
 
 /// A server that is up accepts at once; a longer wait would hold the caller's connection for nothing.
@@ -14,9 +15,6 @@ const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections at once; further ones wait to be accepted.
 const CONNECTION_COUNT_MAX: usize = 256;
-
-/// How long nothing is accepted after an accept that failed.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// A forward that lives as long as this value.
 #[derive(Debug)]
@@ -60,7 +58,6 @@ async fn serve(node: Node, listener: TcpListener, to: SocketAddrV4) {
             accepted = listener.accept() => {
                 match accepted {
                     Ok((outside, _)) => drop(connections.spawn(join(node.clone(), outside, to))),
-                    // Usually a lack of descriptors: at once it would fail again.
                     Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 }
             }

@@ -6,10 +6,9 @@ use std::net::SocketAddrV4;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use sundown_embedded::Local;
-use sundown_node::{Forward, SocketPath};
+use sundown_node::{ACCEPT_PAUSE, Forward, SocketPath};
 use tokio::io::{AsyncReadExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -20,9 +19,6 @@ use super::{Answer, Graces, Hello, NodeStanding, Request, SOCKET, Standing, stop
 
 /// Connections at once; further ones wait to be accepted.
 const CONNECTION_COUNT_MAX: usize = 256;
-
-/// How long nothing is accepted after an accept that failed.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 /// What is served.
 #[derive(Debug)]
@@ -87,7 +83,6 @@ impl Control {
                 Some(_) = connections.join_next() => {}
                 accepted = self.listener.accept() => {
                     let Ok((stream, _)) = accepted else {
-                        // Usually a lack of descriptors: at once it would fail again.
                         tokio::time::sleep(ACCEPT_PAUSE).await;
                         continue;
                     };
