@@ -28,6 +28,7 @@ pub use names::ServiceNames;
 pub use namespace::Namespaces;
 pub use owner_gc::OwnerGc;
 pub use pod::Pods;
+pub use ray::config::{BadVariable, RayConfig};
 pub use ray_cluster::RayClusters;
 pub use ray_job::RayJobs;
 pub use schedule::Scheduler;

@@ -3,6 +3,7 @@
 //!
 //! What is made, and when, is decided in `ray_cluster` and `ray_job`.
 
+pub(crate) mod config;
 pub(crate) mod merge;
 pub(crate) mod unsupported;
 pub(crate) mod view;

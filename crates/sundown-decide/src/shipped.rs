@@ -4,29 +4,29 @@
 use sundown_model::Controller;
 
 use crate::{
-    Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayJobs, Scheduler,
+    Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig, Scheduler,
     ServiceNames, Ttl,
 };
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
 pub trait Crew {
     /// Takes one controller.
-    fn take<C: Controller + Default>(&mut self);
+    fn take<C: Controller>(&mut self, controller: C);
 }
 
 /// Names every controller that Sundown ships for any API server, in the order in which they are
 /// asked.
 pub fn shipped(crew: &mut impl Crew) {
-    crew.take::<OwnerGc>();
-    crew.take::<Ttl>();
-    crew.take::<Namespaces>();
-    crew.take::<Definitions>();
+    crew.take(OwnerGc::default());
+    crew.take(Ttl);
+    crew.take(Namespaces);
+    crew.take(Definitions);
 }
 
 /// Names the controllers of Ray. They need a way to the dashboards of the clusters they make.
-pub fn of_ray(crew: &mut impl Crew) {
-    crew.take::<RayClusters>();
-    crew.take::<RayJobs>();
+pub fn of_ray(crew: &mut impl Crew, config: &RayConfig) {
+    crew.take(RayClusters::new(config.settings.clone()));
+    crew.take(config.jobs());
 }
 
 /// Names the controllers that stand for what a cluster has already: scheduler, kubelet, Jobs, names.
@@ -34,9 +34,9 @@ pub fn of_ray(crew: &mut impl Crew) {
 ///
 /// Guarantees: without a Node object and without a report of the node, no pod is touched.
 pub fn with_node(crew: &mut impl Crew) {
-    crew.take::<Accounts>();
-    crew.take::<Scheduler>();
-    crew.take::<Pods>();
-    crew.take::<Jobs>();
-    crew.take::<ServiceNames>();
+    crew.take(Accounts);
+    crew.take(Scheduler);
+    crew.take(Pods::default());
+    crew.take(Jobs::default());
+    crew.take(ServiceNames);
 }

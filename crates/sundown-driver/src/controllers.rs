@@ -4,44 +4,50 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use sundown_decide::{Crew, OwnerGc, of_ray, shipped, with_node};
+use sundown_decide::{Crew, OwnerGc, RayConfig, of_ray, shipped, with_node};
 use sundown_engine::{Config, Engine};
 use sundown_model::Controller;
 
 /// The name of the garbage collector, which the server's finalizers wait for.
 pub const OWNER_GC: &str = OwnerGc::NAME;
 
-/// Every controller that Sundown ships, in the order in which they are asked.
-pub fn all() -> Vec<Shipped> {
-    let mut list = List(Vec::new());
-    shipped(&mut list);
-    list.0
+/// The names of the controllers that Sundown ships for any API server, in the order in which they are
+/// asked.
+pub fn all() -> Vec<&'static str> {
+    let mut names = Names(Vec::new());
+    shipped(&mut names);
+    names.0
 }
 
 /// Those of a control plane of our own with a node: what a cluster has already, and Ray, whose
 /// dashboards are reached through the node.
-pub fn of_node() -> Vec<Shipped> {
-    let mut list = List(Vec::new());
-    with_node(&mut list);
-    of_ray(&mut list);
-    list.0
+pub fn of_node() -> Vec<&'static str> {
+    let mut names = Names(Vec::new());
+    with_node(&mut names);
+    of_ray(&mut names, &RayConfig::default());
+    names.0
 }
 
-/// A controller that can be added to an engine.
-#[derive(Debug, Clone, Copy)]
-pub struct Shipped {
-    pub name: &'static str,
-    add: fn(Engine) -> Engine,
+struct Names(Vec<&'static str>);
+
+impl Crew for Names {
+    fn take<C: Controller>(&mut self, _: C) {
+        self.0.push(C::NAME);
+    }
 }
 
-struct List(Vec<Shipped>);
+/// An engine that takes those that are selected.
+struct Chosen<'a> {
+    selection: &'a Selection,
+    engine: Engine,
+}
 
-impl Crew for List {
-    fn take<C: Controller + Default>(&mut self) {
-        self.0.push(Shipped {
-            name: C::NAME,
-            add: |engine| engine.with(C::default()),
-        });
+impl Crew for Chosen<'_> {
+    fn take<C: Controller>(&mut self, controller: C) {
+        if self.selection.contains(C::NAME) {
+            // Nothing has happened in it yet, so that a copy costs nothing.
+            self.engine = self.engine.clone().with(controller);
+        }
     }
 }
 
@@ -95,17 +101,24 @@ impl Selection {
 
     /// An engine with the selected controllers, for any API server.
     pub fn engine(&self, config: Config) -> Engine {
-        self.add_to(Engine::new(config), &all())
+        let engine = Engine::new(config);
+        let mut chosen = Chosen {
+            selection: self,
+            engine,
+        };
+        shipped(&mut chosen);
+        chosen.engine
     }
 
     /// The same with those of a control plane of our own with a node.
-    pub fn engine_with_node(&self, config: Config) -> Engine {
-        self.add_to(self.engine(config), &of_node())
-    }
-
-    fn add_to(&self, engine: Engine, list: &[Shipped]) -> Engine {
-        let own = list.iter().filter(|shipped| self.contains(shipped.name));
-        own.fold(engine, |engine, shipped| (shipped.add)(engine))
+    pub fn engine_with_node(&self, config: Config, ray: &RayConfig) -> Engine {
+        let mut chosen = Chosen {
+            selection: self,
+            engine: self.engine(config),
+        };
+        with_node(&mut chosen);
+        of_ray(&mut chosen, ray);
+        chosen.engine
     }
 }
 
@@ -144,8 +157,7 @@ impl FromStr for Selection {
 }
 
 fn names() -> Vec<&'static str> {
-    let every = [all(), of_node()].concat();
-    every.iter().map(|shipped| shipped.name).collect()
+    [all(), of_node()].concat()
 }
 
 fn known(name: &str) -> Result<&'static str, UnknownController> {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use kube::Client;
-use sundown_decide::{Jobs, Pods, ServiceNames};
+use sundown_decide::{Jobs, Pods, RayConfig, ServiceNames};
 use sundown_driver::controllers::{OWNER_GC, Selection};
 use sundown_driver::{Driver, DriverHandle, Recorder, RecorderError};
 use sundown_model::{Controller as _, Resource};
@@ -36,6 +36,7 @@ pub struct Builder {
     flight_record: Option<PathBuf>,
     data: Option<Data>,
     node: Option<NodeOptions>,
+    ray: RayConfig,
 }
 
 /// Where HTTPS listens and who is told how to get in.
@@ -104,6 +105,7 @@ impl Default for Builder {
             flight_record: None,
             data: None,
             node: None,
+            ray: RayConfig::default(),
         }
     }
 }
@@ -167,6 +169,12 @@ impl Builder {
     pub fn node(self, node: NodeOptions) -> Self {
         let node = Some(node);
         Self { node, ..self }
+    }
+
+    /// What the controllers of Ray are told; the usual if nothing is said.
+    #[must_use]
+    pub fn ray(self, ray: RayConfig) -> Self {
+        Self { ray, ..self }
     }
 
     /// Starts it, and returns when a first list has been answered.
@@ -289,7 +297,7 @@ impl Builder {
         };
         let config = sundown_engine::Config::default();
         let engine = match &machine {
-            Some(_) => controllers.engine_with_node(config),
+            Some(_) => controllers.engine_with_node(config, &self.ray),
             None => controllers.engine(config),
         };
         let mut driver = Driver::new(engine, client)

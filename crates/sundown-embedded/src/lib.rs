@@ -32,6 +32,7 @@ pub use kubeconfig::KubeconfigError;
 #[cfg(target_os = "linux")]
 pub use local::Local;
 pub use node::NodeOptions;
+pub use sundown_decide::RayConfig;
 pub use sundown_driver::{Counts, DriverHandle, WaitError, controllers};
 pub use sundown_engine::Explanation;
 pub use sundown_server::Durability;

@@ -7,7 +7,7 @@ use serde_json::Value;
 #[cfg(feature = "mutants")]
 use sundown_decide::OwnerGc;
 use sundown_decide::ray_job::Limits;
-use sundown_decide::{Crew, RayClusters, RayJobs, of_ray, shipped, with_node};
+use sundown_decide::{Crew, RayConfig, of_ray, shipped, with_node};
 use sundown_engine::{Engine, wire};
 use sundown_kinds::Settings;
 use sundown_model::node::Call;
@@ -259,7 +259,7 @@ pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, stage: Sta
         with_node(&mut hands);
     }
     if stage == Stage::Ray {
-        of_ray(&mut hands);
+        of_ray(&mut hands, &ray());
     }
     hands.engine
 }
@@ -270,32 +270,27 @@ struct Hands {
 }
 
 impl Crew for Hands {
-    fn take<C: Controller + Default>(&mut self) {
+    fn take<C: Controller>(&mut self, controller: C) {
         #[cfg(feature = "mutants")]
         if self.mutation == Some(Mutation::UidOnlyOwner) && C::NAME == OwnerGc::NAME {
             self.engine = self.engine.clone().with(OwnerGc::default().by_uid_only());
             return;
         }
         let _ = self.mutation;
-        // Ray is asked as often as on a cluster, and pods are not probed: each question is a place
-        // where something can go wrong, and all of them are alike.
-        if C::NAME == RayClusters::NAME {
-            self.engine = self.engine.clone().with(RayClusters::new(settings()));
-            return;
-        }
-        if C::NAME == RayJobs::NAME {
-            let jobs = RayJobs::new(settings(), Limits::CLUSTER);
-            self.engine = self.engine.clone().with(jobs);
-            return;
-        }
-        self.engine = self.engine.clone().with(C::default());
+        self.engine = self.engine.clone().with(controller);
     }
 }
 
-fn settings() -> Settings {
-    Settings {
-        inject_probes: false,
-        ..Settings::default()
+/// Ray is asked as often as on a cluster, and pods are not probed: each question is a place where
+/// something can go wrong, and all of them are alike.
+fn ray() -> RayConfig {
+    RayConfig {
+        settings: Settings {
+            inject_probes: false,
+            ..Settings::default()
+        },
+        limits: Limits::CLUSTER,
+        ..RayConfig::default()
     }
 }
 

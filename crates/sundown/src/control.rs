@@ -65,6 +65,9 @@ pub(crate) struct Hello {
     pub(crate) pid: u32,
     pub(crate) url: String,
     pub(crate) kubeconfig: PathBuf,
+    /// Whether a `RayJob` that shuts its cluster down is deleted with it.
+    #[serde(default)]
+    pub(crate) deletes_finished: bool,
 }
 
 /// What is up.

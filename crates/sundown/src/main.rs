@@ -10,6 +10,7 @@ mod env;
 mod explain;
 mod objects;
 mod output;
+mod ray;
 mod reset;
 mod run;
 mod sim;

@@ -182,6 +182,7 @@ mod tests {
                 pid: 7,
                 url: "https://127.0.0.1:1".into(),
                 kubeconfig: "/d/kubeconfig".into(),
+                deletes_finished: false,
             }),
             standing: Some(Standing {
                 while_used: true,

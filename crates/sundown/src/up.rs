@@ -10,14 +10,14 @@ use std::time::Instant;
 
 use serde::Serialize;
 use sundown_embedded::controllers::{OWNER_GC, of_node};
-use sundown_embedded::{Data, Embedded, Listen, NodeOptions};
+use sundown_embedded::{Data, Embedded, Listen, NodeOptions, RayConfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::arguments::{Durability, Egress, Output, Up};
 use crate::complaint::Complaint;
 use crate::control::{self, Control, Hello, Served};
-use crate::{data, objects, output};
+use crate::{data, objects, output, ray};
 
 /// What is told once it is up.
 #[derive(Debug, Serialize)]
@@ -31,6 +31,9 @@ struct Started {
     /// From the start of the process to the first list that was answered over HTTPS.
     start_ms: f64,
     pid: u32,
+    /// Told by the control socket.
+    #[serde(skip)]
+    deletes_finished: bool,
 }
 
 /// Runs until it is told to end.
@@ -45,10 +48,15 @@ pub(crate) async fn run(
         // A failure means that it leads a session already.
         let _ = rustix::process::setsid();
     }
+    let ray = if runs_pods(arguments) {
+        ray::config()?
+    } else {
+        RayConfig::default()
+    };
     // Listened for before anything is written, so that an early Ctrl-C leaves nothing behind.
     let mut ends = Ends::listen()?;
     let embedded = tokio::select! {
-        embedded = start(arguments) => embedded?,
+        embedded = start(arguments, &ray) => embedded?,
         () = ends.asked() => return Ok(ExitCode::SUCCESS),
     };
     let kubeconfig = embedded
@@ -64,6 +72,7 @@ pub(crate) async fn run(
         garbage_collector: arguments.enable_garbage_collector,
         start_ms: (started_at.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
         pid: std::process::id(),
+        deletes_finished: ray.deletes_finished,
     };
     // The socket is there before anybody reads that it is up.
     let control = open_control(&started)?;
@@ -97,6 +106,7 @@ async fn serve(
             pid: started.pid,
             url: started.url.clone(),
             kubeconfig: absolute(&started.kubeconfig),
+            deletes_finished: started.deletes_finished,
         },
         while_used: arguments.while_used,
         local: local.clone(),
@@ -173,7 +183,7 @@ async fn end_node(directory: &Path, pods: usize) {
     }
 }
 
-async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
+async fn start(arguments: &Up, ray: &RayConfig) -> Result<Embedded, Complaint> {
     let kubeconfig = arguments.kubeconfig.clone();
     let listen = Listen {
         address: (Ipv4Addr::LOCALHOST, arguments.port).into(),
@@ -188,6 +198,7 @@ async fn start(arguments: &Up) -> Result<Embedded, Complaint> {
     }
     if let Some(directory) = data_directory(arguments).filter(|_| runs_pods(arguments)) {
         builder = builder.node(node_options(arguments, directory)?);
+        builder = builder.ray(ray.clone());
     }
     if let Some(directory) = data_directory(arguments) {
         builder = builder.data(Data {
@@ -257,7 +268,7 @@ fn running(arguments: &Up) -> Vec<&'static str> {
     let mut names = arguments.controllers.names();
     names.retain(|name| arguments.enable_garbage_collector || *name != OWNER_GC);
     let of_node = of_node();
-    names.retain(|name| runs_pods(arguments) || of_node.iter().all(|it| it.name != *name));
+    names.retain(|name| runs_pods(arguments) || !of_node.contains(name));
     names
 }
 

@@ -40,10 +40,11 @@ enum What {
     Job,
 }
 
-/// How the clean-up stands.
-pub(super) fn of(parts: &Parts<'_>) -> Cleanup {
+/// How the clean-up stands. With `deletes_finished` the control plane deletes a `RayJob` together with
+/// the cluster that it shuts down.
+pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
     let due = parts.job.and_then(|job| match parts.target.kind {
-        Known::RayJob => of_ray_job(job),
+        Known::RayJob => of_ray_job(job, deletes_finished),
         Known::Job => of_job(job),
         Known::RayCluster | Known::Pod | Known::Service => None,
     });
@@ -138,8 +139,9 @@ fn of_job(job: &Value) -> Option<Due> {
 }
 
 /// The soonest that the policy says about the outcome of the job.
-fn of_ray_job(job: &Value) -> Option<Due> {
-    let CleanUp::Due(dues) = RayJob::read(job).ok()?.clean_up(false) else {
+fn of_ray_job(job: &Value, deletes_finished: bool) -> Option<Due> {
+    let job = RayJob::read(job).ok()?;
+    let CleanUp::Due(dues) = job.clean_up(deletes_finished) else {
         return None;
     };
     let dues = dues.into_iter().filter_map(|due| {
@@ -169,6 +171,10 @@ mod tests {
     use super::*;
 
     fn check(spec: &Value, with_cluster: bool, expect: &str) {
+        check_where(false, spec, with_cluster, expect);
+    }
+
+    fn check_where(deletes_finished: bool, spec: &Value, with_cluster: bool, expect: &str) {
         let status = json!({"rayClusterName": "c", "jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"});
         let job = json!({"metadata": {"uid": "u", "name": "n"}, "spec": spec, "status": status});
         let cluster =
@@ -184,7 +190,7 @@ mod tests {
             name: "n".into(),
             uid: "u".into(),
         };
-        let found = match of(&target.parts(&snapshot)) {
+        let found = match of(&target.parts(&snapshot), deletes_finished) {
             Cleanup::Goes(text) => text,
             Cleanup::Settled { kept, later } => {
                 format!(
@@ -218,5 +224,12 @@ mod tests {
         check(&strategy, true, "raycluster/c goes");
         let none = json!({"deletionStrategy": {"onSuccess": {"policy": "DeleteNone"}}});
         check(&none, true, "kept rayjob/n,raycluster/c later ");
+    }
+
+    #[test]
+    fn where_finished_jobs_are_deleted_the_job_goes_with_its_cluster() {
+        let shut = json!({"shutdownAfterJobFinishes": true});
+        check_where(true, &shut, true, "rayjob/n goes with all it owns");
+        check_where(true, &json!({}), true, "kept rayjob/n,raycluster/c later ");
     }
 }

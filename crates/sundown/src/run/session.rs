@@ -246,7 +246,7 @@ impl Session {
         if self.deleted.is_none() {
             self.logs.want(logs::wanted(&parts));
         }
-        let cleanup = cleanup::of(&parts);
+        let cleanup = cleanup::of(&parts, self.plane.hello().deletes_finished);
         let left = self.snapshot.descendants(&self.roots()).len();
         let mut stages = match &self.last {
             Some(last) => last.clone(),

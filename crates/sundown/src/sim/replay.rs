@@ -11,7 +11,7 @@ use sundown_engine::{Config, Effect, Engine, Input};
 
 use crate::arguments::Output;
 use crate::complaint::Complaint;
-use crate::{output, words};
+use crate::{output, ray, words};
 
 /// How a flight went, compared with the record.
 #[derive(Debug, Default)]
@@ -43,7 +43,8 @@ pub(crate) fn run(path: &Path, output: Output) -> Result<ExitCode, Complaint> {
         tally.turns
     ))
     .at(place)
-    .help("replay it with the version that recorded it; if it still differs, report a bug"))
+    .help("replay it with the version that recorded it, and with the variables that Ray's controllers had")
+    .help("if it still differs, report a bug"))
 }
 
 fn step(
@@ -82,7 +83,7 @@ pub(crate) fn engine_of(controllers: &[String]) -> Result<Engine, Complaint> {
     let selection = selection.map_err(|error| {
         Complaint::of(&error).help("replay it with the version that recorded it")
     })?;
-    Ok(selection.engine_with_node(Config::default()))
+    Ok(selection.engine_with_node(Config::default(), &ray::config()?))
 }
 
 fn tell_begin(
