@@ -60,7 +60,11 @@ pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
     let ending = left
         .iter()
         .filter(|(_, it)| !it["metadata"]["deletionTimestamp"].is_null());
-    let ending = ending.count();
+    // What a job owned follows it, also where nobody has begun with it yet.
+    let ending = match parts.job {
+        Some(_) => ending.count(),
+        None => left.len(),
+    };
     if ending > 0 {
         return Cleanup::Goes(going_count(ending));
     }
@@ -231,5 +235,31 @@ mod tests {
         let shut = json!({"shutdownAfterJobFinishes": true});
         check_where(true, &shut, true, "rayjob/n goes with all it owns");
         check_where(true, &json!({}), true, "kept rayjob/n,raycluster/c later ");
+    }
+
+    #[test]
+    fn what_a_deleted_job_owned_is_waited_for_before_it_begins_to_go() {
+        let target = Target {
+            kind: Known::RayJob,
+            namespace: "default".into(),
+            name: "n".into(),
+            uid: "u".into(),
+        };
+        let owned = |by: &str| json!({"metadata": {"uid": "c", "name": "c", "ownerReferences": [{"uid": by}]}});
+        let found = |cluster: Value| {
+            let mut snapshot = Snapshot::default();
+            snapshot.take(Seen::Put(Known::RayCluster, cluster));
+            of(&target.parts(&snapshot), false)
+        };
+        assert_eq!(
+            found(owned("u")),
+            Cleanup::Goes("1 object is going".to_owned())
+        );
+        // Orphaned: it stays, and is the job's no more.
+        let settled = Cleanup::Settled {
+            kept: Vec::new(),
+            later: None,
+        };
+        assert_eq!(found(owned("else")), settled);
     }
 }
