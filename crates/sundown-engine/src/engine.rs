@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Cache, Change, Controller, Facts, Interest, ObjectKey, Question, Step, What, Write,
+    Cache, Change, Controller, Facts, Interest, Note, ObjectKey, Question, Step, Uid, What, Write,
 };
 
 use crate::barrier::Barriers;
@@ -66,6 +66,9 @@ pub(crate) enum Flight {
     Get {
         key: ObjectKey,
         asked: Option<Step>,
+        /// Births that it may prove.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        births: Vec<Birth>,
     },
     Write(Write),
     Ask {
@@ -76,6 +79,17 @@ pub(crate) enum Flight {
         what: What,
         asked: Step,
     },
+}
+
+/// An object that was asked for, and nobody said whether it was made.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Birth {
+    /// The controller that asked for it.
+    pub(crate) by: String,
+    /// Whose it is: an object of the same name that is another's was not made by us.
+    pub(crate) owner: Uid,
+    /// What is said once it is there.
+    pub(crate) told: Note,
 }
 
 impl Flight {

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
-use sundown_model::{Deed, Draft, Grant, Note, ObjectKey, Permit, Port, Resource, Write};
+use sundown_model::{Deed, Draft, Grant, Note, ObjectKey, Permit, Port, Resource, Uid, Write};
 
 use crate::effect::Brake;
+use crate::engine::Birth;
 
 /// Whether a write may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,6 +100,20 @@ pub(crate) fn event_of(
 /// What a note says, as a number: the same note told twice has the same.
 pub(crate) fn mark(note: &Note) -> u64 {
     fnv1a([note.uid.as_str(), &note.reason, &note.message])
+}
+
+/// What a read may prove about a write that was to be told of; None: nothing, or nobody's.
+pub(crate) fn birth(by: &str, write: &Write) -> Option<Birth> {
+    let Write::Create(draft) = write else {
+        return None;
+    };
+    let owners = draft.body["metadata"]["ownerReferences"].as_array()?;
+    let owner = owners.iter().find(|it| it["controller"] == true)?;
+    Some(Birth {
+        by: by.to_owned(),
+        owner: Uid::from(owner["uid"].as_str()?),
+        told: draft.told.clone()?,
+    })
 }
 
 /// Only the events that notes become are created without a grant.

@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sundown_model::{Action, Need, Note, ObjectKey, Question, Write};
+use sundown_model::{Action, Need, Note, Object, ObjectKey, Question, Write};
 
 use crate::effect::{Effect, EffectId};
-use crate::engine::{Engine, Flight};
+use crate::engine::{Birth, Engine, Flight};
 use crate::exit::{self, Pass};
 use crate::slot::Proposal;
 
@@ -72,6 +72,7 @@ impl Engine {
             Flight::Get {
                 key: key.clone(),
                 asked: None,
+                births: Vec::new(),
             },
         );
         self.state.outbox.push_back(Effect::Get {
@@ -140,9 +141,37 @@ impl Engine {
     pub(crate) fn tell_of(&mut self, id: EffectId, write: &Write, now: Timestamp) {
         let Write::Create(draft) = write else { return };
         let asked = self.slots.iter().position(|slot| slot.waits_for(id));
-        let (Some(note), Some(index)) = (&draft.told, asked) else {
-            return;
-        };
+        if let (Some(note), Some(index)) = (&draft.told, asked) {
+            self.tell_late(index, note, now);
+        }
+    }
+
+    /// Lets a read say whether a write was done whose answer did not.
+    ///
+    /// Assumes: those who wait for the write do so still.
+    pub(crate) fn prove_by(&mut self, read: EffectId, id: EffectId, write: &Write) {
+        let asked = self.slots.iter().find(|slot| slot.waits_for(id));
+        let birth = asked.and_then(|slot| exit::birth(slot.name(), write));
+        if let Some(Flight::Get { births, .. }) = self.state.flights.get_mut(&read) {
+            births.extend(birth);
+        }
+    }
+
+    /// Tells of births that a read has proven. An Event is named by what it says, so that one that was
+    /// told after all stays the only one.
+    pub(crate) fn tell_of_births(&mut self, births: Vec<Birth>, found: &Object, now: Timestamp) {
+        for birth in births {
+            let asked = self.slots.iter().position(|slot| slot.name() == birth.by);
+            let mut owners = found.owners().iter();
+            let is_ours = owners.any(|it| it.controller == Some(true) && it.uid == birth.owner);
+            if let Some(index) = asked.filter(|_| is_ours) {
+                self.tell_late(index, &birth.told, now);
+            }
+        }
+    }
+
+    /// Tells what was decided before: whoever lost the lead or is held by now says nothing.
+    fn tell_late(&mut self, index: usize, note: &Note, now: Timestamp) {
         if self.state.leading && !self.state.brake.holds(&note.about) {
             self.tell(index, note, now);
         }

@@ -26,6 +26,7 @@ impl Engine {
         let Some(Flight::Get {
             key,
             asked: Some(asked),
+            births,
         }) = self.state.flights.remove(&id)
         else {
             return Vec::new();
@@ -41,7 +42,10 @@ impl Engine {
             return Vec::new();
         };
         let mut changes = match &found {
-            Some(object) => self.write_through(object.clone(), now),
+            Some(object) => {
+                self.tell_of_births(births, object, now);
+                self.write_through(object.clone(), now)
+            }
             None => self.vacant(&key, asked),
         };
         self.state.facts.set_live(
@@ -143,10 +147,12 @@ impl Engine {
     fn read_again(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
         let key = exit::target(write).0.clone();
         match self.read(&key) {
-            Some(read) => self
-                .slots
-                .iter_mut()
-                .for_each(|slot| slot.transfer(id, read)),
+            Some(read) => {
+                self.prove_by(read, id, write);
+                self.slots
+                    .iter_mut()
+                    .for_each(|slot| slot.transfer(id, read));
+            }
             None => self.resolve(
                 id,
                 Resolved::Badly {

@@ -14,6 +14,14 @@ fn child() -> A {
     toy("child").rv(20)
 }
 
+/// The child as it is made: with its owner.
+fn child_of(uid: &str) -> A {
+    let owner = json!({
+        "apiVersion": "toys.io/v1", "kind": "Toy", "name": "maker", "uid": uid, "controller": true,
+    });
+    child().meta("ownerReferences", json!([owner]))
+}
+
 fn made() -> Outcome {
     Outcome::Done(Answer::Object(child().build()))
 }
@@ -100,5 +108,76 @@ fn nothing_is_told_by_who_does_not_lead_or_is_held() {
     let create = only(rig.turn());
     rig.take(Input::Brake(Brake::everything()));
     rig.wrote(create.id(), made());
+    assert_eq!(rig.turn(), []);
+}
+
+/// What is told after the answer to a create and, if that leads to a read, after what it finds.
+fn told_after(answer: Outcome, found: Option<&A>) -> Vec<Effect> {
+    let mut rig = Rig::settled(&[&maker()]);
+    let create = only(rig.turn());
+    rig.wrote(create.id(), answer);
+    let read = only(rig.turn());
+    assert!(matches!(read, Effect::Get { .. }), "{read:?}");
+    rig.got(read.id(), found);
+    rig.turn()
+}
+
+#[test]
+fn what_was_made_is_told_once_when_only_a_read_says_so() {
+    let late = [
+        Outcome::Unknown,
+        refused(RefusalReason::AlreadyExists, None),
+    ];
+    for answer in late {
+        let effects = told_after(answer, Some(&child_of("uid-maker")));
+        assert_eq!(told(&effects), one("ToyMade", 0));
+    }
+}
+
+#[test]
+fn what_a_read_does_not_find_or_finds_to_be_anothers_is_not_told_as_made() {
+    assert_eq!(told(&told_after(Outcome::Unknown, None)), (vec![], 1));
+    for other in [child(), child_of("uid-another")] {
+        let effects = told_after(Outcome::Unknown, Some(&other));
+        assert_eq!(told(&effects), (vec![], 0));
+    }
+}
+
+#[test]
+fn a_birth_of_two_tries_is_told_once() {
+    let child = child_of("uid-maker");
+    let ends = [
+        (made(), false),
+        (refused(RefusalReason::AlreadyExists, None), true),
+    ];
+    for (end, is_read) in ends {
+        let mut rig = Rig::settled(&[&maker()]);
+        let first = only(rig.turn());
+        rig.wrote(first.id(), Outcome::Unknown);
+        let read = only(rig.turn());
+        // Still on its way: it may arrive while it is asked for once more.
+        rig.got(read.id(), None);
+        let second = only(rig.turn());
+        rig.wrote(second.id(), end);
+        let mut effects = rig.turn();
+        if is_read {
+            let read = only(effects);
+            rig.got(read.id(), Some(&child));
+            effects = rig.turn();
+        }
+        assert_eq!(told(&effects), one("ToyMade", 0));
+        rig.sees(&child.clone().rv(30));
+        assert_eq!(rig.turn(), []);
+    }
+}
+
+#[test]
+fn a_read_that_proves_a_birth_tells_nothing_for_who_does_not_lead() {
+    let mut rig = Rig::settled(&[&maker()]);
+    let create = only(rig.turn());
+    rig.wrote(create.id(), Outcome::Unknown);
+    let read = only(rig.turn());
+    rig.take(Input::Lead(false));
+    rig.got(read.id(), Some(&child_of("uid-maker")));
     assert_eq!(rig.turn(), []);
 }

@@ -247,7 +247,11 @@ fn make(toy: &Object, cache: &Cache, facts: &Facts) -> Vec<Action> {
     };
     let refusal = facts.refusal(&key);
     let refusal = refusal.map(|it| Action::Tell(word(toy, "ToyRefused", &it.message)));
-    let metadata = json!({ "name": &*key.name, "namespace": "here" });
+    let owner = json!({
+        "apiVersion": "toys.io/v1", "kind": "Toy", "name": &*toy.key().name,
+        "uid": toy.uid().as_str(), "controller": true,
+    });
+    let metadata = json!({ "name": &*key.name, "namespace": "here", "ownerReferences": [owner] });
     let body = json!({ "apiVersion": "toys.io/v1", "kind": "Toy", "metadata": metadata });
     let told = Some(word(toy, "ToyMade", "made"));
     let draft = Draft { key, body, told };
