@@ -1,12 +1,17 @@
 //! One round: every pending pod in its order, against what those before it have taken.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, Note, ObjectKey, Part, Patch, Write};
 
 use super::fit::NodeView;
 use super::reason::Reason;
-use super::view::{PodView, is_head, is_initializing, is_pending, is_placed_on};
+use super::view::{
+    Cluster, PodView, awaited_cluster, cluster_of, is_head, is_initializing, is_pending,
+    is_placed_on,
+};
 use crate::json::{after, items, text, written};
 use crate::kinds::{NODE, POD};
 use crate::pod::NODE_NAME;
@@ -31,27 +36,36 @@ pub(super) struct Round<'a> {
 
 /// How many heavy pods start.
 #[derive(Debug, Default)]
-struct Starting {
-    all: usize,
+struct Starting<'a> {
     /// Those that are beyond their init containers.
     at_work: usize,
+    /// Those in init containers that may be work themselves.
+    initializing: usize,
+    /// Those that wait for a head, by its cluster.
+    waiting: BTreeMap<Cluster<'a>, usize>,
 }
 
-impl Starting {
-    fn add(&mut self, pod: &PodView<'_>) {
-        if pod.is_heavy {
-            self.all += 1;
-            self.at_work += usize::from(!is_initializing(pod.object));
+impl<'a> Starting<'a> {
+    fn add(&mut self, pod: &PodView<'a>) {
+        if !pod.is_heavy {
+            return;
+        }
+        match awaited_cluster(pod.object) {
+            Some(cluster) => *self.waiting.entry(cluster).or_default() += 1,
+            None if is_initializing(pod.object) => self.initializing += 1,
+            None => self.at_work += 1,
         }
     }
 
-    /// How many hold up a pod. A head is not held up by those who may be waiting for it.
-    fn before(&self, pod: &PodView<'_>) -> usize {
+    /// How many hold up a pod. A head is not held up by those who may be waiting for it. Who waits for a
+    /// head does nothing meanwhile, and holds up only those who will start together with it: its head
+    /// may never come.
+    fn before(&self, pod: &PodView<'a>) -> usize {
         if is_head(pod.object) {
-            self.at_work
-        } else {
-            self.all
+            return self.at_work;
         }
+        let beside = cluster_of(pod.object).and_then(|cluster| self.waiting.get(&cluster));
+        self.at_work + self.initializing + beside.copied().unwrap_or(0)
     }
 }
 

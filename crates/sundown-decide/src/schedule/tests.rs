@@ -226,42 +226,85 @@ fn only_so_many_heavy_pods_start_at_once() {
     assert_eq!(names_bound(&[&node, &first, &second, &third], 300), ["c"]);
 }
 
+fn a_ray_pod(name: &str, role: &str, cluster: &str) -> A {
+    let container = json!({ "name": "main", "image": "rayproject/ray:2.9.0" });
+    let labels = json!({ "ray.io/node-type": role, "ray.io/cluster": cluster });
+    a("pod", name)
+        .with("/metadata/labels", labels)
+        .with("/spec/containers", json!([container]))
+}
+
+fn a_worker(name: &str, cluster: &str) -> A {
+    let waits = json!([{ "name": "wait-gcs-ready", "image": "rayproject/ray:2.9.0" }]);
+    a_ray_pod(name, "worker", cluster).with("/spec/initContainers", waits)
+}
+
+/// An init container of a pod runs.
+fn initializing(pod: A, container: &str) -> A {
+    let status = json!([{ "name": container, "state": { "running": {} } }]);
+    bound(pod, 0).with("/status/initContainerStatuses", status)
+}
+
 /// Workers are bound in the order of their names and wait for their head in an init container; the head
 /// waited five minutes for them to be ready.
 #[test]
 fn a_head_waits_neither_behind_its_workers_nor_for_them() {
-    let node = a_node().with(
-        "/status/allocatable",
-        json!({ "cpu": "2", "memory": "4Gi" }),
-    );
-    let ray = |name: &str, role: &str| {
-        let container = json!({ "name": "main", "image": "rayproject/ray:2.9.0" });
-        a("pod", name)
-            .with("/metadata/labels", json!({ "ray.io/node-type": role }))
-            .with("/spec/containers", json!([container]))
-    };
-    let worker = |name: &str| {
-        let waits = json!([{ "name": "wait-gcs-ready", "image": "rayproject/ray:2.9.0" }]);
-        ray(name, "worker").with("/spec/initContainers", waits)
-    };
-    let head = ray("z-head", "head");
-    let (first, second) = (worker("a"), worker("b"));
-    let third = worker("c");
+    let node = a_node();
+    let head = a_ray_pod("z-head", "head", "z");
+    let (first, second) = (a_worker("a", "z"), a_worker("b", "z"));
+    let third = a_worker("c", "z");
     assert_eq!(
         names_bound(&[&node, &first, &second, &third, &head], 0),
         ["z-head", "a"]
     );
-    let bound_both = [bound(first, 0), bound(second, 0)];
-    let [first, second] = &bound_both;
+    let waiting = [first, second].map(|it| initializing(it, "wait-gcs-ready"));
+    let [first, second] = &waiting;
     let seen = [&node, first, second, &third, &head];
     assert_eq!(names_bound(&seen, 10), ["z-head"], "others wait for them");
-    let passed = bound_both.clone().map(|mut pod| {
+    let passed = waiting.clone().map(|pod| {
+        let ended = json!([{ "name": "wait-gcs-ready", "state": { "terminated": {} } }]);
+        let mut pod = pod.with("/status/initContainerStatuses", ended);
         let conditions = pod.json["status"]["conditions"].as_array_mut().unwrap();
         conditions.push(json!({ "type": "Initialized", "status": "True" }));
         pod
     });
     let seen = [&node, &passed[0], &passed[1], &head];
     assert_eq!(reason(&seen, &head), Reason::AwaitsStarts { starting: 2 });
+}
+
+/// A worker waited five minutes for the workers of another cluster, whose head could not start.
+#[test]
+fn who_waits_for_a_head_holds_up_only_those_who_wait_for_the_same() {
+    let node = a_node();
+    let stuck = ["a", "b"].map(|name| initializing(a_worker(name, "stuck"), "wait-gcs-ready"));
+    let [first, second] = &stuck;
+    let beside = a_worker("c", "stuck");
+    let other = a_worker("d", "other");
+    let seen = [&node, first, second, &beside, &other];
+    assert_eq!(names_bound(&seen, 10), ["d"]);
+    let held = Reason::AwaitsStarts { starting: 2 };
+    assert_eq!(reason(&seen, &beside), held, "they will start together");
+    // The same name in another namespace is another cluster.
+    let elsewhere = a_worker("e", "stuck");
+    let elsewhere = elsewhere.with("/metadata/namespace", json!("elsewhere"));
+    assert_eq!(
+        reason(&[&node, first, second, &elsewhere], &elsewhere),
+        Reason::Binds
+    );
+}
+
+#[test]
+fn what_another_init_container_does_may_be_work() {
+    let node = a_node();
+    let own = json!([{ "name": "compiles" }, { "name": "wait-gcs-ready" }]);
+    let at_work = ["a", "b"].map(|name| {
+        let worker = a_worker(name, "one").with("/spec/initContainers", own.clone());
+        initializing(worker, "compiles")
+    });
+    let other = a_worker("d", "other");
+    let seen = [&node, &at_work[0], &at_work[1], &other];
+    let held = Reason::AwaitsStarts { starting: 2 };
+    assert_eq!(reason(&seen, &other), held);
 }
 
 #[test]
@@ -296,6 +339,9 @@ fn only_a_change_that_matters_to_others_makes_a_round() {
     let ready = json!([{ "type": "Ready", "status": "True" }]);
     assert!(touches(&pod, &with("/status/conditions", ready)));
     assert!(touches(&pod, &pod.clone().deleting(&["x"])));
+    let worker = bound(a_worker("w", "c"), 0);
+    let waits = initializing(a_worker("w", "c"), "wait-gcs-ready");
+    assert!(touches(&worker, &waits), "it makes way for others");
     assert!(touches(&pod, &with("/spec/containers", json!([]))));
     let pending = a_pod("p", "100m");
     assert!(touches(&pending, &pod), "it was bound");

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::Value;
+use sundown_kinds::constants::{CONTAINER_WAIT_FOR_GCS, LABEL_CLUSTER};
 use sundown_model::{Object, ObjectKey};
 
 use crate::json::{instant, items, text};
@@ -24,6 +25,7 @@ pub(super) const POD_FIELDS: &[&str] = &[
     "/spec/schedulingGates",
     "/spec/tolerations",
     "/status/conditions",
+    "/status/initContainerStatuses",
     "/status/phase",
 ];
 
@@ -92,6 +94,24 @@ pub(super) fn is_head(pod: &Object) -> bool {
     labels.is_some_and(|labels| text(labels, "ray.io/node-type") == "head")
 }
 
+/// A Ray cluster: its namespace and name.
+pub(super) type Cluster<'a> = (&'a str, &'a str);
+
+/// The Ray cluster that a pod says it is of.
+pub(super) fn cluster_of(pod: &Object) -> Option<Cluster<'_>> {
+    let name = pod.field("/metadata/labels")?.get(LABEL_CLUSTER)?;
+    Some((pod.key().namespace_str(), name.as_str()?))
+}
+
+/// The cluster whose head a pod waits for right now, in the init container that does nothing else.
+pub(super) fn awaited_cluster(pod: &Object) -> Option<Cluster<'_>> {
+    let mut statuses = items(pod.field("/status/initContainerStatuses")).iter();
+    let is_waiting = statuses.any(|it| {
+        text(it, "name") == CONTAINER_WAIT_FOR_GCS && it.pointer("/state/running").is_some()
+    });
+    cluster_of(pod).filter(|_| is_waiting)
+}
+
 /// Whether its own work has not begun: a worker waits for its head in an init container.
 pub(super) fn is_initializing(pod: &Object) -> bool {
     let mut conditions = items(pod.field("/status/conditions")).iter();
@@ -114,7 +134,10 @@ pub(super) fn is_placed_on(pod: &Object, node: &str) -> bool {
 /// Whether a round can end otherwise after this change. Most changes of a pod are its own affair: a
 /// hundred pods that start would otherwise make hundreds of rounds over each other.
 pub(super) fn is_worth_a_round(old: &Object, new: &Object) -> bool {
-    let standing = |pod: &Object| (is_over(pod), is_ready(pod), pod.is_deleting());
+    let standing = |pod: &Object| {
+        let waits = awaited_cluster(pod).is_some();
+        (is_over(pod), is_ready(pod), pod.is_deleting(), waits)
+    };
     is_pending(old)
         || is_pending(new)
         || standing(old) != standing(new)
