@@ -127,10 +127,8 @@ pub(crate) fn containers_share_volumes_and_shm() -> Result<()> {
         world.run(pod, writer).await?;
         world.end("shared").await?;
         ensure!(world.log("shared")? == "full");
-        let mut reader = sh(
-            "cat /data/f /memory/f /dev/shm/f; ls /tmp
-            for at in /data /memory; do (echo x > $at/g) 2>/dev/null || echo sealed; done",
-        );
+        let mut reader = sh("cat /data/f /memory/f /dev/shm/f; ls /tmp
+            for at in /data /memory; do (echo x > $at/g) 2>/dev/null || echo sealed; done");
         "second".clone_into(&mut reader.name);
         reader.mounts = vec![mount("disk", "/data"), mount("memory", "/memory")];
         for each in &mut reader.mounts {

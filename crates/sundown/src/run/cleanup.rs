@@ -57,10 +57,11 @@ pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
     // The objects may go before what they own has ended.
     let roots = BTreeSet::from([parts.target.uid.clone()]);
     let left = parts.snapshot.descendants(&roots);
-    let ending = left
-        .iter()
-        .filter(|(_, it)| !it["metadata"]["deletionTimestamp"].is_null());
-    // What a job owned follows it, also where nobody has begun with it yet.
+    // What somebody owned follows its owner, also where nobody has begun with it yet.
+    let is_ending = |it: &Value| {
+        !it["metadata"]["deletionTimestamp"].is_null() || parts.snapshot.is_left_behind(it)
+    };
+    let ending = left.iter().filter(|(_, it)| is_ending(it));
     let ending = match parts.job {
         Some(_) => ending.count(),
         None => left.len(),
@@ -178,9 +179,22 @@ mod tests {
         check_where(false, spec, with_cluster, expect);
     }
 
-    fn check_where(deletes_finished: bool, spec: &Value, with_cluster: bool, expect: &str) {
+    fn a_ray_job() -> Target {
+        Target {
+            kind: Known::RayJob,
+            namespace: "default".into(),
+            name: "n".into(),
+            uid: "u".into(),
+        }
+    }
+
+    fn finished(spec: &Value) -> Value {
         let status = json!({"rayClusterName": "c", "jobStatus": "SUCCEEDED", "jobDeploymentStatus": "Complete"});
-        let job = json!({"metadata": {"uid": "u", "name": "n"}, "spec": spec, "status": status});
+        json!({"metadata": {"uid": "u", "name": "n"}, "spec": spec, "status": status})
+    }
+
+    fn check_where(deletes_finished: bool, spec: &Value, with_cluster: bool, expect: &str) {
+        let job = finished(spec);
         let cluster =
             json!({"metadata": {"uid": "c", "name": "c", "ownerReferences": [{"uid": "u"}]}});
         let mut snapshot = Snapshot::default();
@@ -188,12 +202,7 @@ mod tests {
         if with_cluster {
             snapshot.take(Seen::Put(Known::RayCluster, cluster));
         }
-        let target = Target {
-            kind: Known::RayJob,
-            namespace: "default".into(),
-            name: "n".into(),
-            uid: "u".into(),
-        };
+        let target = a_ray_job();
         let found = match of(&target.parts(&snapshot), deletes_finished) {
             Cleanup::Goes(text) => text,
             Cleanup::Settled { kept, later } => {
@@ -237,14 +246,35 @@ mod tests {
         check_where(true, &json!({}), true, "kept rayjob/n,raycluster/c later ");
     }
 
+    /// The pods of a cluster that had just gone were told as kept.
+    #[test]
+    fn what_a_cluster_owned_is_waited_for_when_the_cluster_has_gone() {
+        let target = a_ray_job();
+        let job = finished(&json!({"shutdownAfterJobFinishes": true}));
+        let owned = |name: &str, by: &[&str]| {
+            let owners: Vec<Value> = by.iter().map(|uid| json!({"uid": uid})).collect();
+            json!({"metadata": {"uid": name, "name": name, "ownerReferences": owners}})
+        };
+        let mut snapshot = Snapshot::default();
+        snapshot.take(Seen::Put(Known::RayJob, job));
+        let cluster = owned("c", &["u"]);
+        snapshot.take(Seen::Put(Known::RayCluster, cluster.clone()));
+        snapshot.take(Seen::Put(Known::Pod, owned("p", &["c"])));
+        snapshot.take(Seen::Put(Known::Service, owned("s", &["c", "u"])));
+        snapshot.take(Seen::Gone(Known::RayCluster, cluster));
+        let goes = Cleanup::Goes("1 object is going".to_owned());
+        assert_eq!(of(&target.parts(&snapshot), false), goes);
+        snapshot.take(Seen::Gone(Known::Pod, owned("p", &["c"])));
+        let settled = Cleanup::Settled {
+            kept: vec!["rayjob/n".to_owned(), "1 service".to_owned()],
+            later: None,
+        };
+        assert_eq!(of(&target.parts(&snapshot), false), settled);
+    }
+
     #[test]
     fn what_a_deleted_job_owned_is_waited_for_before_it_begins_to_go() {
-        let target = Target {
-            kind: Known::RayJob,
-            namespace: "default".into(),
-            name: "n".into(),
-            uid: "u".into(),
-        };
+        let target = a_ray_job();
         let owned = |by: &str| json!({"metadata": {"uid": "c", "name": "c", "ownerReferences": [{"uid": by}]}});
         let found = |cluster: Value| {
             let mut snapshot = Snapshot::default();

@@ -103,6 +103,13 @@ impl Snapshot {
             .filter(move |pod| is_owned_by(pod, owner))
     }
 
+    /// Whether all that owned an object has gone, so that it follows.
+    pub(super) fn is_left_behind(&self, object: &Value) -> bool {
+        let owners = list_in(object, "/metadata/ownerReferences");
+        let has_gone = |owner: &str| self.owners_departed.iter().any(|(gone, _)| gone == owner);
+        !owners.is_empty() && owners.iter().all(|it| has_gone(text(it, "/uid")))
+    }
+
     /// What is there of some objects and of everything that they own, also through others.
     pub(super) fn descendants(&self, roots: &BTreeSet<String>) -> Vec<(Known, &Value)> {
         let mut known = roots.clone();
