@@ -12,6 +12,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::Node;
+use crate::ACCEPT_PAUSE;
 use crate::state::Change;
 use crate::wire::{self, Refusal, Reply, send_with_descriptor};
 
@@ -81,8 +82,11 @@ pub(super) fn listen(
         match listener.accept() {
             Ok((connection, _)) => send_with_descriptor(&stream, connection)?,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            // The peer gave up between its connect and our accept.
-            Err(error) => eprintln!("node: {at}: {error}"),
+            // The peer gave up meanwhile, or there are no descriptors: at once that would fail again.
+            Err(error) => {
+                eprintln!("node: {at}: {error}");
+                thread::sleep(ACCEPT_PAUSE);
+            }
         }
     }
 }
