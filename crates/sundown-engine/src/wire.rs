@@ -3,6 +3,7 @@
 
 mod answer;
 mod discovery;
+mod kept;
 
 use std::fmt::Write as _;
 

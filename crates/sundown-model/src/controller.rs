@@ -134,6 +134,11 @@ impl Form {
         self.fields.is_empty()
     }
 
+    /// The fields beside the metadata, as JSON pointers.
+    pub fn fields(&self) -> impl Iterator<Item = &str> {
+        self.fields.iter().map(|field| &**field)
+    }
+
     /// The kept fields of a document, at the places where they stand in it.
     pub fn project(&self, json: &Value) -> Value {
         let mut kept = Value::Null;

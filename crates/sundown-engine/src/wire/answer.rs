@@ -11,6 +11,7 @@ use sundown_model::{
 
 use crate::effect::{Effect, EffectId, Failure, Input, Page, WatchEvent};
 use crate::exit;
+use crate::wire::kept::Keep;
 
 /// What came back for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,23 +83,20 @@ pub fn answered(effect: &Effect, reply: Reply) -> Option<Input> {
 
 /// Turns one line of a watch into the input that the engine expects.
 pub fn line(id: EffectId, ty: &ResourceType, form: &Form, line: &[u8]) -> Input {
-    #[derive(Deserialize)]
-    struct Line {
-        r#type: String,
-        object: Value,
-    }
     let closed = |expired| WatchEvent::Closed { expired };
-    let event = match serde_json::from_slice::<Line>(line) {
-        Ok(line) => match line.r#type.as_str() {
-            "ADDED" | "MODIFIED" => Object::read(&ty.resource, &line.object, form)
-                .map_or(closed(true), |object| WatchEvent::Put(Arc::new(object))),
-            "DELETED" => Object::read(&ty.resource, &line.object, form)
-                .map_or(closed(true), |object| WatchEvent::Deleted(Arc::new(object))),
-            "BOOKMARK" => rv_of(&line.object).map_or(closed(true), WatchEvent::Bookmark),
-            // ERROR: 410 wants a new list; anything else is an end, and the watch begins again.
-            _ => closed(line.object.get("code").and_then(Value::as_u64) == Some(410)),
-        },
-        Err(_) => closed(false),
+    let read = Keep::line(form).read(line).unwrap_or_default();
+    let object = read.get("object");
+    let event = match (read.get("type").and_then(Value::as_str), object) {
+        (Some("ADDED" | "MODIFIED"), Some(object)) => Object::read(&ty.resource, object, form)
+            .map_or(closed(true), |object| WatchEvent::Put(Arc::new(object))),
+        (Some("DELETED"), Some(object)) => Object::read(&ty.resource, object, form)
+            .map_or(closed(true), |object| WatchEvent::Deleted(Arc::new(object))),
+        (Some("BOOKMARK"), Some(object)) => {
+            rv_of(object).map_or(closed(true), WatchEvent::Bookmark)
+        }
+        // ERROR: 410 wants a new list; anything else is an end, and the watch begins again.
+        (Some(_), Some(object)) => closed(object.get("code").and_then(Value::as_u64) == Some(410)),
+        (None, _) | (_, None) => closed(false),
     };
     Input::Watched { id, event }
 }
@@ -112,12 +110,12 @@ pub(super) fn rv_of(json: &Value) -> Option<Rv> {
 
 /// The revision that a list limited to one item was answered at.
 pub fn position_rv(reply: Reply) -> Result<Rv, Failure> {
-    let json = success(reply)?;
+    let json = success(reply, &Keep::position())?;
     rv_of(&json).ok_or_else(|| failure("a list without resourceVersion"))
 }
 
 fn page(resource: &Resource, form: &Form, reply: Reply) -> Result<Page, Failure> {
-    let json = success(reply)?;
+    let json = success(reply, &Keep::list(form))?;
     let rv = rv_of(&json).ok_or_else(|| failure("a list without resourceVersion"))?;
     let items = json.get("items").and_then(Value::as_array);
     let objects = items
@@ -142,7 +140,7 @@ fn found(
     {
         return Ok(None);
     }
-    let json = success(reply)?;
+    let json = success(reply, &Keep::object(form))?;
     let object = Object::read(&ty.resource, &json, form);
     object
         .map(|object| Some(Arc::new(object)))
@@ -177,7 +175,7 @@ fn outcome(ty: &ResourceType, form: &Form, write: &Write, reply: Reply) -> Outco
 }
 
 fn done(ty: &ResourceType, form: &Form, write: &Write, body: &[u8]) -> Outcome {
-    let Ok(json) = serde_json::from_slice::<Value>(body) else {
+    let Ok(json) = Keep::object(form).read(body) else {
         return Outcome::Unknown;
     };
     if let Write::Patch {
@@ -214,10 +212,11 @@ fn is_removed(ty: &ResourceType, write: &Write, object: &Object) -> bool {
     }
 }
 
-fn success(reply: Reply) -> Result<Value, Failure> {
+fn success(reply: Reply, keep: &Keep<'_>) -> Result<Value, Failure> {
     match reply {
         Reply::Answered { code: 200, body } => {
-            serde_json::from_slice(&body).map_err(|error| failure(&error.to_string()))
+            let read = keep.read(&body);
+            read.map_err(|error| failure(&error.to_string()))
         }
         Reply::Answered { code, body } => {
             let message = format!("{code}: {}", status(&body).message);
