@@ -1,6 +1,7 @@
 //! The open data directory: its start, and the one way to write to it. Who queues commits and who is
 //! told of them is the server's business.
 
+mod empty;
 mod start;
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use fjall::PersistMode;
 use sundown_model::ObjectKey;
 use sundown_store::{Revision, Store, Stored};
 
-use super::{Disk, Handles, OpenError, Options, RELAXED_MAX, log_key};
+use super::{Disk, Handles, OpenError, Options, RELAXED_MAX, empty, log_key};
 use crate::directory::{Directory, remove};
 use crate::high_water::HighWater;
 use crate::record::{Base, Change, Entry, Sum, checksum, object, object_key};
@@ -219,8 +219,12 @@ fn build(directory: &Directory, after: Revision, objects: &Objects) -> Result<()
         revision: after,
         sum: sum_of(objects),
     };
-    let built = Handles::open(&building).and_then(|handles| handles.fill(base, objects));
-    built.map_err(|source| OpenError::database(&directory.path, source))?;
+    if after == Revision::ZERO && objects.is_empty() {
+        empty::make(&building).map_err(io)?;
+    } else {
+        let built = Handles::open(&building).and_then(|handles| handles.fill(base, objects));
+        built.map_err(|source| OpenError::database(&directory.path, source))?;
+    }
     fs::rename(&building, &ready)
         .and_then(|()| directory.sync())
         .map_err(io)
@@ -316,7 +320,7 @@ fn sum_of(objects: &Objects) -> Sum {
 
 impl Handles {
     /// Writes the content of a new database.
-    fn fill(&self, base: Base, objects: &Objects) -> fjall::Result<()> {
+    pub(super) fn fill(&self, base: Base, objects: &Objects) -> fjall::Result<()> {
         let mut batch = self.database.batch();
         batch.insert(&self.log, log_key(Revision::ZERO), base.encode());
         let mut count = 0;
