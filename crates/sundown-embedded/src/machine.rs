@@ -104,9 +104,13 @@ impl Machine {
     /// Errors: the API server did not take it.
     pub(crate) async fn register(&self, now: Timestamp) -> Result<(), kube::Error> {
         let client = self.lookup.client();
-        registration::register(client, now).await?;
         let at = SocketAddrV4::new(self.link.bridge(), API_PORT);
-        api_service::publish(client, at).await
+        // At once: what is written together is synced together.
+        let (registered, published) = tokio::join!(
+            registration::register(client, now),
+            api_service::publish(client, at)
+        );
+        registered.and(published)
     }
 
     /// The node, if a pod has needed one.

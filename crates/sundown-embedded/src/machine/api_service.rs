@@ -17,23 +17,35 @@ const SLICES: &str = "/apis/discovery.k8s.io/v1/namespaces/default/endpointslice
 ///
 /// Errors: the API server did not take one of them.
 pub(super) async fn publish(client: &Client, at: SocketAddrV4) -> Result<(), kube::Error> {
-    for (collection, wanted) in objects(at) {
-        let path = format!("{collection}/{NAME}");
-        let found = match client
-            .request::<Value>(request("GET", &path, &Value::Null))
-            .await
-        {
-            Ok(found) => Some(found),
-            Err(kube::Error::Api(status)) if status.code == 404 => None,
-            Err(error) => return Err(error),
-        };
-        let change = match found {
-            None => request("POST", collection, &wanted),
-            Some(found) if says(&found, &wanted) => continue,
-            Some(_) => request("PATCH", &path, &wanted),
-        };
-        client.request::<Value>(change).await?;
-    }
+    // At once: what is written together is synced together.
+    let [service, endpoints, slice] = objects(at);
+    let (service, endpoints, slice) = tokio::join!(
+        publish_one(client, service),
+        publish_one(client, endpoints),
+        publish_one(client, slice)
+    );
+    service.and(endpoints).and(slice)
+}
+
+async fn publish_one(
+    client: &Client,
+    (collection, wanted): (&str, Value),
+) -> Result<(), kube::Error> {
+    let path = format!("{collection}/{NAME}");
+    let found = match client
+        .request::<Value>(request("GET", &path, &Value::Null))
+        .await
+    {
+        Ok(found) => Some(found),
+        Err(kube::Error::Api(status)) if status.code == 404 => None,
+        Err(error) => return Err(error),
+    };
+    let change = match found {
+        None => request("POST", collection, &wanted),
+        Some(found) if says(&found, &wanted) => return Ok(()),
+        Some(_) => request("PATCH", &path, &wanted),
+    };
+    client.request::<Value>(change).await?;
     Ok(())
 }
 
