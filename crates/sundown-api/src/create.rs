@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use sundown_model::{ObjectKey, Resource};
 use sundown_store::{Revision, Transaction, Write};
 
@@ -98,8 +99,7 @@ pub(crate) fn create(
 }
 
 /// An object that comes with the server: as a POST would leave it, without the checks of one.
-pub(crate) fn given(server: &Server, ty: &Type, text: &str, cx: &mut Cx<'_>) -> Document {
-    let value = serde_json::from_str(text).expect("what comes with the server is JSON");
+pub(crate) fn given(server: &Server, ty: &Type, value: Value, cx: &mut Cx<'_>) -> Document {
     let mut object = Document::of_value(value);
     complete(&mut object, cx);
     builtin::default(ty, &mut object);

@@ -8,6 +8,7 @@ mod lazy;
 pub(crate) mod names;
 pub(crate) mod published;
 mod replicas;
+mod short;
 
 use serde_json::{Value, json};
 use sundown_schema::{Problem, duplicate_fields};
@@ -21,6 +22,7 @@ use crate::registry::Type;
 use crate::route::Part;
 
 pub(crate) use lazy::LazySchema;
+pub(crate) use short::Short;
 
 /// What `ObjectMeta` has; anything else in metadata is unknown.
 const METADATA: &[&str] = &[

@@ -9,6 +9,7 @@ use serde_json::json;
 use sundown_model::{Catalog, ObjectKey, Position, Resource};
 use sundown_store::{History, Revision, Store, Transaction, Write};
 
+use crate::custom::Short;
 use crate::custom::names;
 use crate::failure::Failure;
 use crate::registry::{Registry, Rules, crd_resource};
@@ -42,7 +43,8 @@ pub struct Config {
     pub history: History,
     /// Gives the definitions of custom resources that a new server begins with, as JSON.
     ///
-    /// Assumes: a POST would take each of them as it is. They are not checked again.
+    /// Assumes: a POST would take each of them as it is, and store its schemas as they are written.
+    /// They are not checked again.
     pub definitions: fn() -> Vec<String>,
 }
 
@@ -127,7 +129,8 @@ impl Server {
         server
     }
 
-    /// Definitions of half a megabyte take a POST longer than all the rest of a start.
+    /// Definitions of half a megabyte take a POST longer than all the rest of a start. Nothing that
+    /// is done to them looks at their schemas, which are put in as they come.
     fn begin_with_definitions(&mut self, cx: &mut Cx<'_>) {
         let definitions = crd_resource();
         let ty = self
@@ -137,12 +140,15 @@ impl Server {
             return;
         };
         for text in (self.config.definitions)() {
-            let mut object = create::given(self, &ty, &text, cx);
+            let short = Short::of(&text);
+            let value = serde_json::from_str(&short.text);
+            let value = value.expect("what comes with the server is JSON");
+            let mut object = create::given(self, &ty, value, cx);
             let key = ObjectKey::cluster(&definitions, &object.metadata.name);
             names::settle_new(&self.store, &key, &mut object, cx.now);
             let write = Write::Put {
                 key,
-                body: object.encode(&ty),
+                body: short.fill(object.encode(&ty)),
             };
             let transaction = Transaction {
                 reads: Vec::new(),

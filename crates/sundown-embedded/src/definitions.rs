@@ -11,6 +11,12 @@ const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// Which text a definition was made of; only on those that are ours.
 const ANNOTATION: &str = "sundown.dev/definition";
 
+/// The definitions by their names.
+const OURS: [(&str, fn() -> String); 2] = [
+    ("rayclusters.ray.io", crd::ray_cluster),
+    ("rayjobs.ray.io", crd::ray_job),
+];
+
 /// What to do about a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
@@ -21,15 +27,13 @@ enum Step {
 
 /// The definitions as a new server begins with them.
 pub(crate) fn first() -> Vec<String> {
-    let all = ours().into_iter();
-    all.map(|(_, text)| marked(&text, &mark(&text))).collect()
-}
-
-fn ours() -> [(&'static str, String); 2] {
-    [
-        ("rayclusters.ray.io", crd::ray_cluster()),
-        ("rayjobs.ray.io", crd::ray_job()),
-    ]
+    let texts = OURS.into_iter().map(|(_, text)| text());
+    texts
+        .map(|text| {
+            let mark = mark(&text);
+            marked(text, &mark)
+        })
+        .collect()
 }
 
 fn mark(text: &str) -> String {
@@ -40,17 +44,18 @@ fn mark(text: &str) -> String {
 ///
 /// Errors: the API server did not take it.
 pub(crate) async fn install(client: &Client) -> Result<(), kube::Error> {
-    for (name, text) in ours() {
+    for (name, text) in OURS {
+        let text = text();
         let mark = mark(&text);
         let step = step(found(client, name).await?.as_ref(), &mark);
         let request = match step {
             Step::Keep => continue,
             Step::Create => Request::post(PATH)
                 .header("content-type", "application/json")
-                .body(marked(&text, &mark).into_bytes()),
+                .body(marked(text, &mark).into_bytes()),
             Step::Replace => Request::patch(format!("{PATH}/{name}"))
                 .header("content-type", "application/merge-patch+json")
-                .body(marked(&text, &mark).into_bytes()),
+                .body(marked(text, &mark).into_bytes()),
         };
         let request = request.expect("the addresses are constants");
         client.request_text(request).await?;
@@ -85,17 +90,23 @@ fn step(found: Option<&Value>, mark: &str) -> Step {
 }
 
 /// The text with its mark, without reading half a megabyte of schemas.
-fn marked(text: &str, mark: &str) -> String {
-    let plain = "\"metadata\":{";
+fn marked(mut text: String, mark: &str) -> String {
+    let metadata = "\"metadata\":{";
     let annotations = json!({ ANNOTATION: mark });
-    let with_mark = format!("{plain}\"annotations\":{annotations},");
-    text.replacen(plain, &with_mark, 1)
+    if let Some(at) = text.find(metadata) {
+        text.insert_str(
+            at + metadata.len(),
+            &format!("\"annotations\":{annotations},"),
+        );
+    }
+    text
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
     use sundown_api::{Called, Cx, Method, Server};
+    use sundown_model::{ObjectKey, Resource};
 
     use super::*;
 
@@ -103,7 +114,7 @@ mod tests {
     fn the_mark_is_put_beside_the_name() {
         for text in [crd::ray_cluster(), crd::ray_job()] {
             let before: Value = serde_json::from_str(&text).unwrap();
-            let mut after: Value = serde_json::from_str(&marked(&text, "m")).unwrap();
+            let mut after: Value = serde_json::from_str(&marked(text, "m")).unwrap();
             let annotations = after["metadata"]
                 .as_object_mut()
                 .unwrap()
@@ -124,7 +135,7 @@ mod tests {
             };
             assert_eq!(answer.code, 201, "{answer:?}");
         }
-        for (name, _) in ours() {
+        for (name, _) in OURS {
             let path = format!("{PATH}/{name}");
             let shown = |server: &Server| {
                 let answer = call(&mut server.clone(), Method::Get, &path, String::new());
@@ -138,6 +149,17 @@ mod tests {
                 object
             };
             assert_eq!(shown(&begun), shown(&told));
+        }
+        // To the byte, but for what differs between any two.
+        for (name, _) in OURS {
+            let resource = Resource::new("apiextensions.k8s.io", "customresourcedefinitions");
+            let key = ObjectKey::cluster(&resource, name);
+            let tail = |server: &Server| {
+                let stored = server.store().get(&key).unwrap();
+                let text = String::from_utf8(stored.content_json().to_vec()).unwrap();
+                text.split_once("\"spec\":").unwrap().1.to_owned()
+            };
+            assert!(tail(&begun) == tail(&told), "{name}");
         }
         let lists = |server: &Server| {
             let path = "/apis/ray.io/v1/namespaces/default/rayjobs";

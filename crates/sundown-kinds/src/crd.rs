@@ -15,14 +15,22 @@ use sundown_model::KnownKind;
 const TABLE: &str = include_str!("generated/schemas.json");
 const REFERENCE: &str = "{\"$ref\":\"";
 
-/// The text of each schema by its name: the file has one in a line.
-static SCHEMAS: LazyLock<BTreeMap<&str, &str>> = LazyLock::new(|| {
+/// Each schema by its name, cut where it names others: the file has one in a line.
+static SCHEMAS: LazyLock<BTreeMap<&str, Vec<Piece<'_>>>> = LazyLock::new(|| {
     let lines = TABLE.lines().filter_map(|line| {
         let (name, schema) = line.strip_prefix('"')?.split_once("\":")?;
-        Some((name, schema.trim_end_matches(',')))
+        Some((name, pieces(schema.trim_end_matches(','))))
     });
     lines.collect()
 });
+
+/// A part of a text.
+#[derive(Debug, Clone, Copy)]
+enum Piece<'a> {
+    Text(&'a str),
+    /// The schema of this name stands here.
+    Schema(&'a str),
+}
 
 /// The API group.
 pub const GROUP: &str = "ray.io";
@@ -127,9 +135,13 @@ fn definition(kind: &str, columns: &[Column], columns_before: &[Column]) -> Stri
             "versions": [version(kind, "v1", columns), old],
         },
     });
-    let mut text = String::new();
-    put_in_place(&definition.to_string(), &mut text);
-    text
+    let short = definition.to_string();
+    let short = pieces(&short);
+    let mut length = 0;
+    put_in_place(&short, &mut |text| length += text.len());
+    let mut whole = String::with_capacity(length);
+    put_in_place(&short, &mut |text| whole.push_str(text));
+    whole
 }
 
 fn version(kind: &str, name: &str, columns: &[Column]) -> Value {
@@ -147,24 +159,35 @@ fn version(kind: &str, name: &str, columns: &[Column]) -> Value {
     version
 }
 
-/// Copies a text with every schema that it names in the place of its name.
+/// Gives a text in parts, with every schema that it names in the place of its name.
 ///
 /// Text, because the definitions are text when they are stored, and half a megabyte of them as values
 /// takes longer than the start of a server may.
-fn put_in_place(text: &str, whole: &mut String) {
+fn put_in_place(pieces: &[Piece<'_>], put: &mut impl FnMut(&str)) {
+    for piece in pieces {
+        match piece {
+            Piece::Text(text) => put(text),
+            Piece::Schema(name) => {
+                let schema = SCHEMAS.get(name);
+                let schema = schema.expect("the file is closed: a test reads the whole");
+                put_in_place(schema, put);
+            }
+        }
+    }
+}
+
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(REFERENCE) {
         let (name, after) = after
             .split_once("\"}")
             .expect("a reference is alone in its object: a test reads the whole");
-        let schema = SCHEMAS
-            .get(name)
-            .expect("the file is closed: a test reads the whole");
-        whole.push_str(before);
-        put_in_place(schema, whole);
+        pieces.extend([Piece::Text(before), Piece::Schema(name)]);
         rest = after;
     }
-    whole.push_str(rest);
+    pieces.push(Piece::Text(rest));
+    pieces
 }
 
 #[cfg(test)]

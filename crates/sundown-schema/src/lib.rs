@@ -31,7 +31,7 @@ use serde_json::{Map, Value};
 pub use compile::Compiler;
 pub use duplicates::duplicate_fields;
 pub use field_path::{FieldPath, FieldPathFault, field_path};
-pub use member::member;
+pub use member::{member, value};
 pub use path::JsonPath;
 pub use problem::Problem;
 pub use structural::check;

@@ -30,18 +30,15 @@ fn skip(json: &[u8], is_it: impl Fn(u8) -> bool) -> usize {
     json.iter().take_while(|byte| is_it(**byte)).count()
 }
 
-/// The value that the bytes begin with.
-fn value(json: &[u8]) -> Option<&[u8]> {
+/// The value that the bytes begin with; None if they end before it does.
+///
+/// Assumes: the bytes are JSON from here to the end of the value.
+pub fn value(json: &[u8]) -> Option<&[u8]> {
     let mut depth = 0_usize;
     let mut at = 0;
     loop {
         match json.get(at)? {
-            b'"' => {
-                at += 1;
-                while *json.get(at)? != b'"' {
-                    at += 1 + usize::from(json[at] == b'\\');
-                }
-            }
+            b'"' => at += 1 + text_length(json.get(at + 1..)?)?,
             b'{' | b'[' => depth += 1,
             b'}' | b']' => depth = depth.checked_sub(1)?,
             _ if depth == 0 => {
@@ -57,9 +54,33 @@ fn value(json: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// How long a text is, up to the quote that ends it.
+fn text_length(json: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rest = json.get(at..)?;
+        at += rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        if json[at] == b'"' {
+            return Some(at);
+        }
+        at += 2;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::member;
+
+    #[test]
+    fn a_text_ends_at_the_first_quote_that_is_not_escaped() {
+        let json = br#"{"a":"\\","b":"\\\"","c":"","d":1}"#;
+        let found = |name| member(json, name).map(|it| std::str::from_utf8(it).unwrap());
+        assert_eq!(found("a"), Some(r#""\\""#));
+        assert_eq!(found("b"), Some(r#""\\\"""#));
+        assert_eq!(found("c"), Some("\"\""));
+        assert_eq!(found("d"), Some("1"));
+        assert_eq!(member(br#"{"a":"\"#, "a"), None);
+    }
 
     #[test]
     fn finds_members_of_the_top_level_only() {

@@ -10,7 +10,7 @@ use sundown_model::{ObjectKey, Resource};
 use sundown_store::Stored;
 
 use super::{DefaultPolicy, Rules, Type, version_rank};
-use crate::custom::LazySchema;
+use crate::custom::{LazySchema, Short};
 use crate::scale::ScalePaths;
 
 #[derive(Deserialize)]
@@ -102,7 +102,7 @@ pub(super) fn types(key: &ObjectKey, stored: &Arc<Stored>, before: &[Arc<Type>])
         return before.to_vec();
     }
     // Checked when it was written; a definition that does not read serves nothing.
-    let Ok(Definition { spec, status }) = serde_json::from_slice(stored.json()) else {
+    let Some(Definition { spec, status }) = read(stored) else {
         return Vec::new();
     };
     let is_established = |it: &Condition| &*it.r#type == "Established" && &*it.status == "True";
@@ -129,6 +129,12 @@ pub(super) fn types(key: &ObjectKey, stored: &Arc<Stored>, before: &[Arc<Type>])
         })
     });
     served.collect()
+}
+
+/// Without its schemas, which are nearly all of it.
+fn read(stored: &Stored) -> Option<Definition> {
+    let text = std::str::from_utf8(stored.json()).ok()?;
+    serde_json::from_str(&Short::of(text).text).ok()
 }
 
 /// What a client of a deprecated version is told; by itself which version to go to.
