@@ -11,8 +11,10 @@ const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// Which text a definition was made of; only on those that are ours.
 const ANNOTATION: &str = "sundown.dev/definition";
 
-/// The definitions by their names.
-const OURS: [(&str, fn() -> String); 2] = [
+/// The name of a definition, and what gives its text.
+type Named = (&'static str, fn() -> String);
+
+const OURS: [Named; 2] = [
     ("rayclusters.ray.io", crd::ray_cluster),
     ("rayjobs.ray.io", crd::ray_job),
 ];
