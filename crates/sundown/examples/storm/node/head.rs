@@ -18,12 +18,12 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 
-use super::{WAIT_MAX, median, node_of, ray_jobs};
+use super::{ROUNDS, WAIT_MAX, median, ray_jobs};
 
-const ROUNDS: usize = 5;
 const DASHBOARD_PORT: u16 = 8265;
-/// How often an address is tried that does not answer yet. Both sides wait the same way.
-const TRY_INTERVAL: Duration = Duration::from_millis(20);
+/// How often an address is tried that does not answer yet. Both sides wait the same way, and seldom
+/// enough: to try an address inside the node's network is more work, which a starting head would miss.
+const TRY_INTERVAL: Duration = Duration::from_millis(100);
 const DIAL_MAX: Duration = Duration::from_secs(2);
 /// Off on both sides: what a head reports to the world is not its start.
 const USAGE_STATS: &str = "RAY_USAGE_STATS_ENABLED";
@@ -36,17 +36,11 @@ struct Round {
 }
 
 /// Rounds of both, in turns; prints medians.
-pub(super) async fn measure(
-    client: &Client,
-    binary: &Path,
-    home: &Path,
-    python: &Path,
-) -> Result<()> {
-    let node = node_of(binary, home).await?;
+pub(super) async fn measure(client: &Client, node: &Node, python: &Path) -> Result<()> {
     let mut rounds = Vec::new();
     for round in 0..ROUNDS {
         let by_hand = by_hand(python).await.context("ray start by hand")?;
-        let (in_pod, behind) = in_pod(client, &node, round).await?;
+        let (in_pod, behind) = in_pod(client, node, round).await?;
         println!(
             "round {round}: by hand {by_hand:?}, in a pod {in_pod:?}, status behind by {behind:?}"
         );
@@ -89,6 +83,7 @@ async fn by_hand(python: &Path) -> Result<Duration> {
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
+        .process_group(0)
         .kill_on_drop(true)
         .spawn()?;
     let answered = until_it_answers(|| async { Ok(TcpStream::connect(at).await?) }).await;
@@ -98,8 +93,32 @@ async fn by_hand(python: &Path) -> Result<Duration> {
     let id = child.id().context("it runs")?.to_string();
     Command::new("kill").args(["-TERM", &id]).status().await?;
     tokio::time::timeout(WAIT_MAX, child.wait()).await??;
+    // Much of what it started ends a second or two later, and works until then: the other side begins
+    // when all is quiet, as this one does.
+    tokio::time::timeout(WAIT_MAX, until_gone(&id)).await??;
     answered?;
     Ok(time)
+}
+
+/// Returns when no process of a group works any more.
+async fn until_gone(group: &str) -> Result<()> {
+    let is_there = || -> Result<bool> {
+        for entry in std::fs::read_dir("/proc")? {
+            // A process that has just ended has no such file.
+            let stat = std::fs::read_to_string(entry?.path().join("stat")).unwrap_or_default();
+            let after_name = stat.rsplit(')').next().unwrap_or_default();
+            let mut fields = after_name.split_whitespace();
+            let (state, own) = (fields.next(), fields.nth(1));
+            if own == Some(group) && state != Some("Z") {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    while is_there()? {
+        tokio::time::sleep(TRY_INTERVAL).await;
+    }
+    Ok(())
 }
 
 async fn in_pod(client: &Client, node: &Node, round: usize) -> Result<(Duration, Duration)> {
