@@ -3,7 +3,7 @@
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use sundown_node::{HostPathKind, VolumeSource};
 
 use crate::world::{World, a_pod, block_on, files, mount, sh, volume};
@@ -96,14 +96,18 @@ pub(crate) fn secrets_are_on_no_disk() -> Result<()> {
 
 /// A file below a directory that holds a mark.
 fn search(directory: &std::path::Path, mark: &str) -> Result<Option<PathBuf>> {
-    for entry in std::fs::read_dir(directory)? {
+    let entries = std::fs::read_dir(directory).with_context(|| directory.display().to_string())?;
+    for entry in entries {
         let path = entry?.path();
         if path.is_dir() {
             if let Some(found) = search(&path, mark)? {
                 return Ok(Some(found));
             }
-        } else if path.is_file() && String::from_utf8_lossy(&std::fs::read(&path)?).contains(mark) {
-            return Ok(Some(path));
+        } else if path.is_file() {
+            let content = std::fs::read(&path).with_context(|| path.display().to_string())?;
+            if String::from_utf8_lossy(&content).contains(mark) {
+                return Ok(Some(path));
+            }
         }
     }
     Ok(None)
