@@ -85,6 +85,8 @@ pub const MANAGED_BY_OPERATOR: &str = "ray.io/kuberay-operator";
 
 /// The fence of a submitter: the only session that it may submit to.
 pub const ENV_SESSION: &str = "SUNDOWN_RAY_SESSION";
+/// The runtime environment of a submitter, as JSON.
+pub const ENV_RUNTIME_ENV: &str = "SUNDOWN_RAY_RUNTIME_ENV";
 
 /// How long the name of a `RayCluster` may be: its services and pods add to it.
 pub const CLUSTER_NAME_MAX: usize = 53;

@@ -30,6 +30,8 @@ pub trait Controller: Clone + Debug + Send + 'static {
     const INTERESTS: &'static [Interest];
     /// What may leave. Enforced at the engine's exit; RBAC is printed from it.
     const GRANTS: &'static [Grant];
+    /// The kinds that own what it creates, by references that block their deletion.
+    const OWNERS: &'static [KnownKind] = &[];
     /// Where deeds may be done beyond the API server. Enforced at the engine's exit.
     const PORTS: &'static [Port] = &[];
 

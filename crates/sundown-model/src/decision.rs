@@ -169,5 +169,16 @@ pub struct Note {
     pub warning: bool,
     /// CamelCase, as in the `reason` of a Kubernetes Event.
     pub reason: Arc<str>,
+    /// In Sundown's own words, without secrets.
     pub message: String,
+    /// What a pod or Ray said, word for word; it follows the message. A flight record hides it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub quote: String,
+}
+
+impl Note {
+    /// The whole text.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.message, self.quote)
+    }
 }

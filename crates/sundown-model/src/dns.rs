@@ -14,6 +14,15 @@ pub fn subdomain(text: &str) -> Vec<String> {
     checked(text, 253, parts_fit, SUBDOMAIN)
 }
 
+/// What is wrong with a name that is only part of a path, as those of roles and bindings are.
+pub fn path_segment(text: &str) -> Vec<String> {
+    if matches!(text, "." | "..") {
+        return vec![format!("may not be '{text}'")];
+    }
+    let wrong = ['/', '%'].into_iter().filter(|it| text.contains(*it));
+    wrong.map(|it| format!("may not contain '{it}'")).collect()
+}
+
 /// What is wrong with a DNS label.
 pub fn label(text: &str) -> Vec<String> {
     if text.contains('.') {

@@ -15,10 +15,12 @@ mod name;
 pub mod node;
 mod object;
 mod outcome;
+pub mod path;
 mod port;
 pub mod quantity;
 pub mod ray;
 mod recent;
+mod redacted;
 mod revision;
 
 pub use cache::{Cache, Put, Table};
@@ -36,4 +38,5 @@ pub use port::{
     Deed, DeedFact, DeedOutcome, DeedRefusal, Port, Question, Reply, ReplyFact, Subject, What,
 };
 pub use quantity::Quantity;
+pub use redacted::{byte_count, is_redacted, redacted, redacted_label};
 pub use revision::{Position, Rv, Seen, Step};

@@ -13,6 +13,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::Uid;
 
+/// All rights that root can have inside a container, by the names of Kubernetes.
+pub const CAPABILITIES: [&str; 12] = [
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+];
+
 /// One run of one container.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Run {
@@ -207,6 +223,9 @@ pub struct Launch {
     pub directory: String,
     pub mounts: Vec<Mount>,
     pub read_only_root: bool,
+    /// Rights of root that it gives up, of [`CAPABILITIES`].
+    #[serde(default)]
+    pub dropped: Vec<String>,
     /// As whom it runs.
     #[serde(default)]
     pub run_as: RunAs,

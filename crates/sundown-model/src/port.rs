@@ -111,12 +111,22 @@ impl DeedOutcome {
 pub struct DeedRefusal {
     /// A CamelCase word: `OtherSession`, `AlreadyExists`, `ConfigMapNotFound`, `Unreachable`.
     pub reason: String,
-    /// In words, without secrets.
+    /// In Sundown's own words, without secrets.
     pub message: String,
+    /// What Ray said, word for word; it follows the message. A flight record hides it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub quote: String,
     /// The object without which it cannot be done, or without whose other content. It is not tried
     /// again before that changes; that is for the decision to see.
     #[serde(default)]
     pub missing: Option<ObjectKey>,
+}
+
+impl DeedRefusal {
+    /// The whole text.
+    pub fn text(&self) -> String {
+        format!("{}{}", self.message, self.quote)
+    }
 }
 
 /// An answer to a question, with its age.

@@ -3,7 +3,11 @@
 
 /// Billionths, the finest unit that there is.
 const UNIT: i128 = 1_000_000_000;
-const MAX: i128 = i64::MAX as i128 * UNIT;
+/// The largest amount in billionths: 10^29 units. Upstream computes beyond it, with as many digits as it
+/// takes; here what is larger counts as this much, and nobody has so many bytes.
+const MAX: i128 = 10_i128.pow(38);
+/// The largest amount with a binary suffix: upstream's `maxAllowed`, the largest `i64`.
+const BINARY_MAX: i128 = i64::MAX as i128 * UNIT;
 
 /// What upstream says about a text that is none.
 pub const MALFORMED: &str = "quantities must match the regular expression \
@@ -59,23 +63,36 @@ impl Quantity {
             return None;
         }
         let (family, scale) = unit(suffix)?;
-        let digits = format!("{whole}{part}");
-        let digits: i128 = digits.get(..digits.len().min(30))?.parse().ok()?;
-        let mut billionths = digits.checked_mul(UNIT).unwrap_or(MAX);
-        let mut exponent = -i32::try_from(part.len()).ok()?;
+        let digits = whole.bytes().chain(part.bytes());
+        let mut digits: Vec<u8> = digits.map(|digit| digit - b'0').collect();
+        let mut exponent = -i64::try_from(part.len()).ok()?;
+        let mut max = MAX;
         match scale {
-            Scale::Ten(power) => exponent += power,
-            Scale::Two(power) => billionths = billionths.checked_mul(1 << power).unwrap_or(MAX),
+            Scale::Ten(power) => exponent += i64::from(power),
+            Scale::Two(power) => {
+                for _ in 0..power / 10 {
+                    times_1024(&mut digits);
+                }
+                max = BINARY_MAX;
+            }
         }
-        for _ in 0..exponent.clamp(-40, 40).max(0) {
-            billionths = billionths.saturating_mul(10).min(MAX);
-        }
-        // What is finer than the finest unit is rounded up.
-        for _ in 0..(-exponent).clamp(0, 40) {
-            billionths = (billionths + 9) / 10;
-        }
-        let billionths = billionths.min(MAX) * if is_negative { -1 } else { 1 };
+        let billionths = billionths(&digits, exponent).min(max);
+        let billionths = if is_negative { -billionths } else { billionths };
         Some(Self { billionths, family })
+    }
+
+    /// So many billionths; more than there can be count as the most.
+    pub fn of_billionths(billionths: i128) -> Self {
+        Self {
+            billionths: clamped(billionths),
+            family: Family::Decimal,
+        }
+    }
+
+    /// The sum in billionths, unless it is more than can be counted.
+    pub fn checked_billionths(self, other: i128) -> Option<i128> {
+        let sum = self.billionths.checked_add(other)?;
+        (-MAX..=MAX).contains(&sum).then_some(sum)
     }
 
     /// In billionths, to be compared and added.
@@ -174,6 +191,53 @@ fn clamped(billionths: i128) -> i128 {
     billionths.clamp(-MAX, MAX)
 }
 
+/// What digits (0 to 9, the largest first) times a power of ten are in billionths, rounded up where they
+/// are finer and at most [`MAX`]. Exact, for any number of digits.
+fn billionths(digits: &[u8], exponent: i64) -> i128 {
+    let start = digits.iter().position(|digit| *digit != 0);
+    let Some(start) = start else {
+        return 0;
+    };
+    let end = digits
+        .iter()
+        .rposition(|digit| *digit != 0)
+        .unwrap_or(start)
+        + 1;
+    let zeros = i64::try_from(digits.len() - end).unwrap_or(i64::MAX);
+    let digits = &digits[start..end];
+    // Digits are dropped below a billionth, or zeros put behind them.
+    let shift = exponent.saturating_add(zeros).saturating_add(9);
+    let dropped = usize::try_from(shift.saturating_neg()).unwrap_or(0);
+    let kept = digits.len().saturating_sub(dropped);
+    let mut amount: i128 = 0;
+    let appended = std::iter::repeat_n(&0, usize::try_from(shift.min(40)).unwrap_or(0));
+    for digit in digits[..kept].iter().chain(appended) {
+        amount = amount.saturating_mul(10).saturating_add(i128::from(*digit));
+        if amount >= MAX {
+            return MAX;
+        }
+    }
+    // The last digit is not zero, so that something was dropped.
+    amount + i128::from(dropped > 0)
+}
+
+/// Multiplies digits (0 to 9, the largest first), however many there are.
+fn times_1024(digits: &mut Vec<u8>) {
+    let mut carry: u32 = 0;
+    for digit in digits.iter_mut().rev() {
+        carry += u32::from(*digit) * 1024;
+        *digit = u8::try_from(carry % 10).unwrap_or(0);
+        carry /= 10;
+    }
+    let mut front = Vec::new();
+    while carry > 0 {
+        front.push(u8::try_from(carry % 10).unwrap_or(0));
+        carry /= 10;
+    }
+    front.reverse();
+    digits.splice(0..0, front);
+}
+
 enum Scale {
     Ten(i32),
     Two(u32),
@@ -216,6 +280,93 @@ mod tests {
             let read = Quantity::parse(sent).map(Quantity::canonical);
             assert_eq!(read.as_deref(), Some(written), "{sent}");
         }
+    }
+
+    #[test]
+    fn many_digits_and_large_exponents_are_read_as_they_are() {
+        let zeros = "0".repeat(40);
+        let nines = "9".repeat(40);
+        for (sent, written) in [
+            (&*format!("1.{zeros}"), "1"),
+            (&format!("{zeros}1.5{zeros}"), "1500m"),
+            (&format!("0.{zeros}1"), "1n"),
+            (&format!("1{zeros}e-40"), "1"),
+            (&format!("1.{zeros}Ki"), "1Ki"),
+            (&format!("1.{zeros}1Ki"), "1025"),
+            ("1.5e-2147483648", "1e-9"),
+            ("-1.5e-2147483648", "-1e-9"),
+            ("1e-2147483648", "1e-9"),
+            ("0e2147483647", "0"),
+            ("0.5e1", "5"),
+            ("10E", "10E"),
+            ("9223372036854775808", "9223372036854775808"),
+            ("8Ei", "9223372036854775807"),
+            (
+                "12345678901234567890123456789",
+                "12345678901234567890123456789",
+            ),
+            ("1.234567890123456789Ti", "1357421750470"),
+            // Beyond what is counted here.
+            ("1e2147483647", "100000000000e18"),
+            (&nines, "100000000000E"),
+        ] {
+            let read = Quantity::parse(sent).map(Quantity::canonical);
+            assert_eq!(read.as_deref(), Some(written), "{sent}");
+        }
+        assert_eq!(Quantity::parse("1e2147483648"), None);
+        assert_eq!(Quantity::parse("1e99999999999999999999"), None);
+    }
+
+    #[test]
+    fn a_text_of_a_megabyte_is_read_in_one_pass() {
+        let long = "7".repeat(3_000_000);
+        for text in [
+            long.clone(),
+            format!("0.{long}"),
+            format!("{long}.{long}Ei"),
+            format!("{long}e-3000000"),
+        ] {
+            let read = Quantity::parse(&text).map(Quantity::billionths);
+            assert!(read.is_some_and(|it| it > 0));
+        }
+    }
+
+    /// Every text of up to six signs that a quantity is made of: none of them panics, what is written is
+    /// read as the same amount, and the sign turns the amount around.
+    #[test]
+    fn what_is_written_is_read_as_the_same() {
+        let signs = ["", "0", "9", ".", "-", "e", "E", "Ki", "m", "5"];
+        let mut texts = vec![String::new()];
+        for _ in 0..5 {
+            let longer = texts
+                .iter()
+                .flat_map(|text| signs.map(|sign| format!("{text}{sign}")));
+            texts = longer.collect();
+            texts.sort();
+            texts.dedup();
+        }
+        let mut count = 0;
+        for text in &texts {
+            let Some(read) = Quantity::parse(text) else {
+                continue;
+            };
+            count += 1;
+            let written = read.canonical();
+            let again = Quantity::parse(&written).map(Quantity::billionths);
+            // What is finer than a unit has no binary suffix and is rounded when it is written.
+            let is_rounded = read.family == Family::Binary && read.billionths % UNIT != 0;
+            assert!(
+                is_rounded || again == Some(read.billionths),
+                "{text} {written}"
+            );
+            if !text.starts_with('-') {
+                let turned = Quantity::parse(&format!("-{text}")).map(Quantity::billionths);
+                assert_eq!(turned, Some(-read.billionths), "{text}");
+            }
+            assert!(read.times(i64::MAX).plus(read).billionths.abs() <= MAX);
+            let _ = (read.value(), read.approximate());
+        }
+        assert!(count > 1_000, "{count}");
     }
 
     #[test]

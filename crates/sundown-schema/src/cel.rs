@@ -25,8 +25,9 @@ use std::rc::Rc;
 use serde_json::Value;
 
 use crate::Problem;
-use crate::lists::key_of;
-use crate::node::{Kind, ListType, Node};
+use crate::below::{Step, below};
+use crate::lists::{old_items, old_of};
+use crate::node::{Kind, Node};
 use ast::Expr;
 use eval::{Error, Scope};
 use parse::parse;
@@ -141,29 +142,22 @@ impl Judge {
                     let Some(member) = schema.member(name) else {
                         continue;
                     };
-                    let below = match schema.property(name) {
-                        None => format!("{path}[{name}]"),
-                        Some(_) if path.is_empty() => name.clone(),
-                        Some(_) => format!("{path}.{name}"),
+                    let step = match schema.property(name) {
+                        None => Step::Key(name),
+                        Some(_) => Step::Member(name),
                     };
                     let old = old.and_then(|old| old.get(name));
-                    self.node(member, value, old, &below)?;
+                    self.node(member, value, old, &below(path, step))?;
                 }
             }
             Value::Array(list) => {
                 let Some(items) = &schema.items else {
                     return Some(());
                 };
+                let old_items = old_items(schema, old);
                 for (index, item) in list.iter().enumerate() {
-                    let old = match &schema.list {
-                        ListType::Map(keys) => {
-                            let key = key_of(item, keys);
-                            let old = old.and_then(Value::as_array);
-                            old.and_then(|old| old.iter().find(|it| key_of(it, keys) == key))
-                        }
-                        ListType::Atomic | ListType::Set => None,
-                    };
-                    self.node(items, item, old, &format!("{path}[{index}]"))?;
+                    let old = old_of(schema, &old_items, item);
+                    self.node(items, item, old, &below(path, Step::Index(index)))?;
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}

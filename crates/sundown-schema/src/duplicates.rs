@@ -1,10 +1,17 @@
 //! Fields that an object names twice, found in the bytes: a parser of values keeps the last and
 //! says nothing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-/// The paths of fields that are there more than once, each once, in order of the bytes.
+use crate::below::bounded;
+
+/// How many paths are told: upstream's bound on what a strict decoder finds (`saveStrictError` of
+/// sigs.k8s.io/json).
+pub const FINDINGS_MAX: usize = 100;
+
+/// The paths of fields that are there more than once, each once, in order of the bytes, as far as the
+/// bound goes.
 ///
 /// Assumes: the bytes are JSON; what follows the first fault is not looked at.
 pub fn duplicate_fields(json: &[u8]) -> Vec<String> {
@@ -12,6 +19,7 @@ pub fn duplicate_fields(json: &[u8]) -> Vec<String> {
         json,
         at: 0,
         path: String::new(),
+        told: BTreeSet::new(),
         found: Vec::new(),
     };
     scan.value(0);
@@ -25,6 +33,7 @@ struct Scan<'a> {
     json: &'a [u8],
     at: usize,
     path: String,
+    told: BTreeSet<String>,
     found: Vec<String>,
 }
 
@@ -48,7 +57,8 @@ impl Scan<'_> {
 
     fn object(&mut self, depth: usize) -> Option<()> {
         self.at += 1;
-        let mut names = BTreeSet::new();
+        // How often each is there.
+        let mut names = BTreeMap::new();
         let before = self.path.len();
         loop {
             match self.next()? {
@@ -67,14 +77,27 @@ impl Scan<'_> {
                         self.path.push('.');
                     }
                     self.path.push_str(&name);
-                    if !names.insert(name) && !self.found.contains(&self.path) {
-                        self.found.push(self.path.clone());
+                    // A path is looked up once for each of its names, not once for each repetition.
+                    let times = names.entry(name).or_insert(0_usize);
+                    *times += 1;
+                    if *times == 2 {
+                        self.tell();
                     }
                     self.value(depth + 1)?;
                     self.path.truncate(before);
                 }
                 _ => return None,
             }
+        }
+    }
+
+    fn tell(&mut self) {
+        if self.found.len() >= FINDINGS_MAX {
+            return;
+        }
+        let path = bounded(&self.path);
+        if self.told.insert(path.clone()) {
+            self.found.push(path);
         }
     }
 

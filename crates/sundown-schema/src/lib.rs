@@ -5,6 +5,7 @@
 //! is the business of `sundown-api`.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod below;
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "expressions are typed as they run: what an operation does not name it does not take"
@@ -28,8 +29,9 @@ mod validate;
 
 use serde_json::{Map, Value};
 
+pub use below::{Step, below};
 pub use compile::Compiler;
-pub use duplicates::duplicate_fields;
+pub use duplicates::{FINDINGS_MAX, duplicate_fields};
 pub use field_path::{FieldPath, FieldPathFault, field_path};
 pub use member::{member, value};
 pub use path::JsonPath;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use crate::Problem;
+use crate::below::{Step, below};
 use crate::node::{ListType, Node};
 
 /// What is there twice.
@@ -23,6 +24,35 @@ pub(crate) fn key_of(item: &Value, keys: &[Arc<str>]) -> Value {
     Value::Object(present.collect::<Map<_, _>>())
 }
 
+/// The items of a list by the part that tells them apart; of equal ones the first.
+pub(crate) fn by_key<'a>(list: &'a [Value], keys: &[Arc<str>]) -> BTreeMap<String, &'a Value> {
+    let mut items = BTreeMap::new();
+    for item in list {
+        items.entry(key_of(item, keys).to_string()).or_insert(item);
+    }
+    items
+}
+
+/// The old items of a list whose items have keys; none for other lists.
+pub(crate) fn old_items<'a>(schema: &Node, old: Option<&'a Value>) -> BTreeMap<String, &'a Value> {
+    match (&schema.list, old.and_then(Value::as_array)) {
+        (ListType::Map(keys), Some(old)) => by_key(old, keys),
+        (ListType::Map(_) | ListType::Atomic | ListType::Set, _) => BTreeMap::new(),
+    }
+}
+
+/// The old one of these items that an item takes the place of.
+pub(crate) fn old_of<'a>(
+    schema: &Node,
+    old: &BTreeMap<String, &'a Value>,
+    item: &Value,
+) -> Option<&'a Value> {
+    match &schema.list {
+        ListType::Map(keys) => old.get(&key_of(item, keys).to_string()).copied(),
+        ListType::Atomic | ListType::Set => None,
+    }
+}
+
 fn walk(schema: &Node, value: &Value, path: &str, problems: &mut Vec<Problem>) {
     match value {
         Value::Object(map) => {
@@ -30,14 +60,11 @@ fn walk(schema: &Node, value: &Value, path: &str, problems: &mut Vec<Problem>) {
                 let Some(member) = schema.member(name) else {
                     continue;
                 };
-                let below = if schema.property(name).is_none() {
-                    format!("{path}[{name}]")
-                } else if path.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{path}.{name}")
+                let step = match schema.property(name) {
+                    Some(_) => Step::Member(name),
+                    None => Step::Key(name),
                 };
-                walk(member, value, &below, problems);
+                walk(member, value, &below(path, step), problems);
             }
         }
         Value::Array(list) => {
@@ -51,7 +78,7 @@ fn walk(schema: &Node, value: &Value, path: &str, problems: &mut Vec<Problem>) {
             }
             if let Some(items) = &schema.items {
                 for (index, item) in list.iter().enumerate() {
-                    walk(items, item, &format!("{path}[{index}]"), problems);
+                    walk(items, item, &below(path, Step::Index(index)), problems);
                 }
             }
         }
@@ -66,7 +93,7 @@ fn repeated(values: Vec<Value>, path: &str, problems: &mut Vec<Problem>) {
         let times = times.entry(value.to_string()).or_default();
         *times += 1;
         if *times == 2 {
-            problems.push(Problem::duplicate(format!("{path}[{index}]"), &value));
+            problems.push(Problem::duplicate(below(path, Step::Index(index)), &value));
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::below::{Step, below};
 use crate::node::{Node, Ref};
 
 /// Members that every resource has, whatever its schema says.
@@ -23,7 +24,7 @@ fn prune_value(schema: &Ref, value: &mut Value, path: &str, pruned: &mut Vec<Str
         Value::Object(map) => prune_map(schema, map, schema.is_embedded, path, pruned),
         Value::Array(list) => {
             for (index, item) in list.iter_mut().enumerate() {
-                let path = format!("{path}[{index}]");
+                let path = below(path, Step::Index(index));
                 match &schema.items {
                     Some(items) => prune_value(items, item, &path, pruned),
                     None if schema.preserves_unknown => {}
@@ -42,13 +43,7 @@ fn prune_map(
     path: &str,
     pruned: &mut Vec<String>,
 ) {
-    let below = |name: &str| {
-        if path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{path}.{name}")
-        }
-    };
+    let below = |name: &str| below(path, Step::Member(name));
     map.retain(|name, value| {
         if is_resource && TYPE_META.contains(&name.as_str()) {
             return true;

@@ -2,6 +2,7 @@
 
 mod hostile;
 mod large;
+mod linear;
 
 use serde_json::{Value, json};
 
@@ -311,6 +312,10 @@ fn refuses_what_is_not_structural() {
 fn finds_fields_that_are_there_twice() {
     let json = br#"{"a":{"b":1,"b":2},"l":[{"x":1},{"x":1,"x":"\"}"}],"a":3}"#;
     assert_eq!(duplicate_fields(json), ["a.b", "l[1].x", "a"]);
+    let json = br#"{"a":1,"b":[{"c":1,"c":2,"c":3}],"a":2}"#;
+    assert_eq!(duplicate_fields(json), ["b[0].c", "a"]);
+    let again = br#"{"a":{"c":1,"c":2},"a":{"c":1,"c":2}}"#;
+    assert_eq!(duplicate_fields(again), ["a.c", "a"]);
     assert_eq!(duplicate_fields(b"{\"a\":"), [""; 0]);
 }
 

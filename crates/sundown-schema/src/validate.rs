@@ -7,9 +7,10 @@
 use serde_json::{Map, Value};
 
 use crate::Problem;
+use crate::below::{Step, below};
 use crate::formats;
-use crate::lists::key_of;
-use crate::node::{Additional, Checks, Kind, ListType, Node, Ref};
+use crate::lists::{old_items, old_of};
+use crate::node::{Additional, Checks, Kind, Node, Ref};
 
 /// What is wrong with an object.
 pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Problem> {
@@ -210,18 +211,11 @@ fn number(
 }
 
 fn items(schema: &Node, list: &[Value], old: Option<&Value>, path: &str, out: &mut Vec<Problem>) {
-    let old_items = old.and_then(Value::as_array);
     if let Some(items) = &schema.items {
+        let old_items = old_items(schema, old);
         for (index, item) in list.iter().enumerate() {
-            let old = match &schema.list {
-                ListType::Map(keys) => {
-                    let key = key_of(item, keys);
-                    let same = |old: &&Value| key_of(old, keys) == key;
-                    old_items.and_then(|items| items.iter().find(same))
-                }
-                ListType::Atomic | ListType::Set => None,
-            };
-            node(items, item, old, &format!("{path}[{index}]"), out);
+            let old = old_of(schema, &old_items, item);
+            node(items, item, old, &below(path, Step::Index(index)), out);
         }
     }
     let Some(checks) = schema.checks.as_deref() else {
@@ -254,13 +248,7 @@ fn members(
             out.push(Problem::too_many(path, map.len(), max));
         }
     }
-    let below = |name: &str| {
-        if path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{path}.{name}")
-        }
-    };
+    let below = |name: &str| below(path, Step::Member(name));
     for (name, value) in map {
         let old = old.and_then(|old| old.get(name));
         if let Some(property) = schema.property(name) {

@@ -2,24 +2,22 @@
 
 use serde_json::{Map, Number, Value};
 
-/// A text that is no mapping in YAML.
+/// A text that is no mapping in YAML. The text is left out, unlike upstream: it holds values of
+/// variables, and the message goes into the status and an event.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("failed to unmarshal RuntimeEnvYAML: {text}: {why}")]
+#[error("failed to unmarshal RuntimeEnvYAML: {why}")]
 pub struct RuntimeEnvError {
-    pub text: String,
     pub why: String,
 }
 
 /// Reads the environment; None if there is nothing to read.
 pub fn runtime_env(yaml: &str) -> Result<Option<Map<String, Value>>, RuntimeEnvError> {
-    let failed = |why: String| RuntimeEnvError {
-        text: yaml.to_owned(),
-        why,
-    };
+    let failed = |why: String| RuntimeEnvError { why };
     if yaml.trim().is_empty() {
         return Ok(None);
     }
-    let read: Value = serde_saphyr::from_str(yaml).map_err(|error| failed(error.to_string()))?;
+    let read: Value = serde_saphyr::from_str(yaml)
+        .map_err(|error| failed(error.without_snippet().to_string()))?;
     let found = match read {
         Value::Null => return Ok(None),
         Value::Object(members) => {

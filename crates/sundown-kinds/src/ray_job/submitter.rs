@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 
 use super::{RayJob, RuntimeEnvError};
 use crate::constants::{
-    CONTAINER_SUBMITTER, CREATED_BY, ENV_SESSION, LABEL_CREATED_BY, LABEL_ORIGIN_KIND,
-    LABEL_ORIGIN_NAME,
+    CONTAINER_SUBMITTER, CREATED_BY, ENV_RUNTIME_ENV, ENV_SESSION, LABEL_CREATED_BY,
+    LABEL_ORIGIN_KIND, LABEL_ORIGIN_NAME,
 };
 use crate::ray_cluster::ClusterSpec;
 use crate::settings::Settings;
 use crate::template::list;
 
-pub use command::{Target, submit_command};
+pub use command::{Submission, Target, submit_command};
 
 /// How often the pod of a submitter is tried again, unless the job says otherwise.
 const BACKOFF_LIMIT: i32 = 2;
@@ -29,6 +29,8 @@ pub enum SubmitError {
     Version(String),
     #[error("the Ray version must be at least 2.6.0 to use the metadata field")]
     OldVersion,
+    #[error("status.dashboardURL is no address: {0:?}")]
+    Address(String),
     #[error("entrypointResources is no JSON object of numbers: {0}")]
     Resources(String),
 }
@@ -123,14 +125,15 @@ pub fn default_container(cluster: &ClusterSpec) -> Value {
 fn complete(
     container: &mut Value,
     job: &RayJob,
-    command: &str,
+    command: &Submission,
     session: Option<&str>,
     settings: &Settings,
 ) {
-    if list(container.get("command")).is_empty() {
+    let is_ours = list(container.get("command")).is_empty();
+    if is_ours {
         let flags = if settings.login_shell { "-cel" } else { "-ce" };
         container["command"] = json!(["/bin/bash", flags, "--"]);
-        container["args"] = json!([command]);
+        container["args"] = json!([command.text]);
     }
     let mut env = list(container.get("env")).to_vec();
     env.push(json!({"name": "PYTHONUNBUFFERED", "value": "1"}));
@@ -138,6 +141,9 @@ fn complete(
     env.push(json!({"name": "RAY_JOB_SUBMISSION_ID", "value": job.status.job_id}));
     if let Some(session) = session {
         env.push(json!({"name": ENV_SESSION, "value": session}));
+    }
+    if let Some(value) = command.runtime_env.as_ref().filter(|_| is_ours) {
+        env.push(json!({"name": ENV_RUNTIME_ENV, "value": value}));
     }
     container["env"] = json!(env);
 }

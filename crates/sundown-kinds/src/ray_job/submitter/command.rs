@@ -5,13 +5,16 @@
 //! next. So, right before it submits, it asks the dashboard which session it talks to, and ends with
 //! exit code 75 if it is not the one in its environment. What remains open is the time between the
 //! answer and the submission, in which a head would have to be lost and be back.
+//!
+//! The runtime environment may hold secrets, and every user of a machine reads the command lines of all
+//! processes. So it comes in a variable, which only the same user reads, and Ray reads it from a pipe.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
 use super::SubmitError;
-use crate::constants::{ENV_SESSION, PORT_DASHBOARD};
+use crate::constants::{ENV_RUNTIME_ENV, ENV_SESSION, PORT_DASHBOARD};
 use crate::json::{compact, shell_quoted, shell_word};
 use crate::ray_job::{RayJob, runtime_env};
 use crate::settings::Settings;
@@ -29,6 +32,15 @@ pub enum Target<'a> {
     Sidecar,
 }
 
+/// What a shell runs, and what it has to find in its environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Submission {
+    /// For a shell that knows process substitution, such as bash.
+    pub text: String,
+    /// The value of `ENV_RUNTIME_ENV`, as it stands in a manifest.
+    pub runtime_env: Option<String>,
+}
+
 /// The text that a shell runs to submit a job and follow its log.
 ///
 /// With `is_fenced` it submits only to the session that its environment names.
@@ -37,8 +49,9 @@ pub fn submit_command(
     target: Target<'_>,
     is_fenced: bool,
     settings: &Settings,
-) -> Result<String, SubmitError> {
-    let address = address(job, target);
+) -> Result<Submission, SubmitError> {
+    let address = address(job, target)?;
+    let runtime_env = runtime_env(&job.spec.runtime_env_yaml)?;
     let health = match target {
         Target::Dashboard(_) => address.clone(),
         Target::Sidecar => format!("http://localhost:{}", sidecar_port(job)),
@@ -48,13 +61,14 @@ pub fn submit_command(
         Target::Sidecar => settings.gates.sidecar_submitter_restart,
     };
     let id = shell_word(&job.status.job_id);
-    let submit = submit(job, &address, checks_first)?;
+    let submit = submit(job, &address, runtime_env.is_some(), checks_first)?;
     let fence = if is_fenced {
         fence(&address)
     } else {
         String::new()
     };
     let mut text = wait_until_healthy(&health, &address);
+    let address = shell_word(&address);
     if checks_first {
         let _ = write!(
             text,
@@ -64,15 +78,43 @@ pub fn submit_command(
     } else {
         let _ = write!(text, "{fence}{submit}");
     }
-    Ok(text)
+    Ok(Submission {
+        text,
+        runtime_env: runtime_env.map(|env| in_manifest(&Value::Object(env))),
+    })
 }
 
-fn address(job: &RayJob, target: Target<'_>) -> String {
-    match target {
+/// Errors: it is no address. It stands in programs inside of the text, so nothing may be in it that means
+/// something to a shell or to Python.
+fn address(job: &RayJob, target: Target<'_>) -> Result<String, SubmitError> {
+    let address = match target {
         Target::Dashboard(url) if url.starts_with("http://") => url.to_owned(),
         Target::Dashboard(url) => format!("http://{url}"),
         Target::Sidecar => format!("http://127.0.0.1:{}", sidecar_port(job)),
+    };
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-._~:/[]%".contains(c);
+    if address.chars().all(is_plain) {
+        Ok(address)
+    } else {
+        Err(SubmitError::Address(address))
     }
+}
+
+/// JSON that is the same in YAML, which is what Ray reads from files; and a dollar that the node or the
+/// kubelet does not take for the start of a variable.
+fn in_manifest(env: &Value) -> String {
+    let mut text = String::new();
+    for c in compact(env).chars() {
+        match c {
+            '$' => text.push_str("$$"),
+            // Not printable by the rules of YAML, while JSON takes it as it is.
+            c if c.is_control() => {
+                let _ = write!(text, "\\u{:04x}", u32::from(c));
+            }
+            other => text.push(other),
+        }
+    }
+    text
 }
 
 fn sidecar_port(job: &RayJob) -> i64 {
@@ -101,20 +143,24 @@ fn fence(address: &str) -> String {
     )
 }
 
-fn submit(job: &RayJob, address: &str, returns_at_once: bool) -> Result<String, SubmitError> {
+fn submit(
+    job: &RayJob,
+    address: &str,
+    has_runtime_env: bool,
+    returns_at_once: bool,
+) -> Result<String, SubmitError> {
     let spec = &job.spec;
-    let mut text = format!("ray job submit --address {address}");
+    let mut text = format!("ray job submit --address {}", shell_word(address));
     if returns_at_once {
         text.push_str(" --no-wait");
     }
     let mut add = |flag: &str, value: &str| {
         let _ = write!(text, " {flag} {value}");
     };
-    if let Some(env) = runtime_env(&spec.runtime_env_yaml)? {
-        add(
-            "--runtime-env-json",
-            &shell_quoted(&compact(&Value::Object(env))),
-        );
+    if has_runtime_env {
+        // `printf` is a part of the shell: no process has the value among its words.
+        let from_pipe = format!("<(printf %s \"${ENV_RUNTIME_ENV}\")");
+        add("--runtime-env", &from_pipe);
     }
     if !spec.metadata.is_empty() {
         check_version(job)?;

@@ -8,10 +8,14 @@ use crate::testing::{a_cluster, a_job};
 
 const A: &str = "http://demo-head-svc.ns.svc.cluster.local:8265";
 
-fn command(changes: &[(&str, Value)]) -> Result<String, SubmitError> {
+fn submitted(changes: &[(&str, Value)]) -> Result<Submission, SubmitError> {
     let job = a_job(changes);
     let target = Target::Dashboard(&job.status.dashboard_url);
     submit_command(&job, target, false, &Settings::default())
+}
+
+fn command(changes: &[(&str, Value)]) -> Result<String, SubmitError> {
+    submitted(changes).map(|it| it.text)
 }
 
 fn wait(base: &str, address: &str) -> String {
@@ -62,10 +66,13 @@ fn a_sidecar_submits_and_stays_unless_it_may_be_restarted() {
     let wait = wait("http://localhost:9999", here);
     let submit = format!("ray job submit --address {here}");
     let tail = "--submission-id counter-bc9bc -- python count.py ;";
-    let text = submit_command(&job, Target::Sidecar, false, &settings).unwrap();
-    assert_eq!(text, format!("{wait} {submit} {tail}"));
+    let text = |settings: &Settings| {
+        let made = submit_command(&job, Target::Sidecar, false, settings);
+        made.unwrap().text
+    };
+    assert_eq!(text(&settings), format!("{wait} {submit} {tail}"));
     settings.gates.sidecar_submitter_restart = true;
-    let text = submit_command(&job, Target::Sidecar, false, &settings).unwrap();
+    let text = text(&settings);
     let expected = format!(
         "{wait} if ! ray job status --address {here} counter-bc9bc >/dev/null 2>&1 ; then {submit} \
          --no-wait {tail} fi ; ray job logs --address {here} --follow counter-bc9bc"
@@ -88,9 +95,8 @@ fn options_come_in_their_order() {
     assert_eq!(
         text,
         format!(
-            "ray job submit --address {A} --no-wait --runtime-env-json \
-             \"{{\\\"env_vars\\\":{{\\\"A\\\":\\\"x\\\",\\\"B\\\":\\\"2\\\"}},\\\"n\\\":1,\
-             \\\"pip\\\":[\\\"a\\\\u003c1\\\"]}}\" --metadata-json \
+            "ray job submit --address {A} --no-wait --runtime-env <(printf %s \
+             \"$SUNDOWN_RAY_RUNTIME_ENV\") --metadata-json \
              \"{{\\\"a\\\":\\\"2\\\",\\\"z\\\":\\\"1\\\"}}\" --submission-id counter-bc9bc \
              --entrypoint-num-cpus 0.500000 --entrypoint-num-gpus 1.000000 --entrypoint-resources \
              \"{{\\\"Custom\\\": 1}}\" -- python count.py ;"
@@ -101,8 +107,8 @@ fn options_come_in_their_order() {
 /// Upstream puts these in double quotes only: the shell of the submitter runs what a user meant as data.
 #[test]
 fn nothing_in_data_is_run_by_the_shell() {
-    let env = json!("env_vars: {A: \"$(id) `id` $HOME\"}");
-    let text = submission(&[("/spec/runtimeEnvYAML", env)]);
+    let resources = json!("{\"$(id) `id` $HOME\": 1}");
+    let text = submission(&[("/spec/entrypointResources", resources)]);
     assert!(text.contains(r"\$(id) \`id\` \$HOME"), "{text}");
     let text = submission(&[("/status/jobId", json!("a;b"))]);
     assert!(text.contains("--submission-id 'a;b' --"), "{text}");
@@ -137,7 +143,8 @@ fn metadata_needs_a_version_that_takes_it_where_one_is_told() {
 fn the_fence_stands_right_before_the_submission() {
     let job = a_job(&[]);
     let target = Target::Dashboard(&job.status.dashboard_url);
-    let text = submit_command(&job, target, true, &Settings::default()).unwrap();
+    let made = submit_command(&job, target, true, &Settings::default());
+    let text = made.unwrap().text;
     let fence = format!(
         "python -c \"import json,os,sys,urllib.request; want=os.environ['SUNDOWN_RAY_SESSION']; \
          got=json.load(urllib.request.urlopen('{A}/api/version', timeout=10)).get('session_name'); got \
@@ -178,7 +185,7 @@ fn the_default_submitter_has_the_image_of_the_head() {
                             "limits": {"cpu": "1", "memory": "1Gi"},
                         },
                         "command": ["/bin/bash", "-ce", "--"],
-                        "args": [command.unwrap()],
+                        "args": [command.unwrap().text],
                         "env": [
                             {"name": "PYTHONUNBUFFERED", "value": "1"},
                             {"name": "RAY_DASHBOARD_ADDRESS",
@@ -260,4 +267,52 @@ fn a_login_shell_is_used_where_it_is_asked_for() {
     let made = job(&a_job(&[]), &spec, None, &settings).unwrap();
     let container = &made["spec"]["template"]["spec"]["containers"][0];
     assert_eq!(container["command"], json!(["/bin/bash", "-cel", "--"]));
+}
+
+/// Every user of a machine could read it in the command lines of the submitter and of Ray.
+#[test]
+fn a_runtime_environment_stands_in_a_variable_and_in_no_command_line() {
+    let yaml = json!("env_vars:\n  KEY: \"s3cret $(HOME) $x `id` \\x7f\"\npip: [\"a<1\"]\n");
+    let changes = [("/spec/runtimeEnvYAML", yaml)];
+    let container = &made(&changes)["spec"]["template"]["spec"]["containers"][0];
+    let words = format!("{}{}", container["command"], container["args"]);
+    assert!(!words.contains("s3cret"), "{words}");
+    assert!(words.contains("--runtime-env <(printf %s"), "{words}");
+    let variable = json!({
+        "name": "SUNDOWN_RAY_RUNTIME_ENV",
+        // The kubelet makes one dollar of two.
+        "value": r#"{"env_vars":{"KEY":"s3cret $$(HOME) $$x `id` \u007f"},"pip":["a\u003c1"]}"#,
+    });
+    let env = container["env"].as_array().unwrap();
+    assert_eq!(env.last(), Some(&variable));
+}
+
+#[test]
+fn a_command_of_the_user_is_not_given_the_runtime_environment() {
+    let template = json!({"spec": {"containers": [{"name": "m", "command": ["sh"]}]}});
+    let made = made(&[
+        ("/spec/submitterPodTemplate", template),
+        ("/spec/runtimeEnvYAML", json!("pip: [a]")),
+    ]);
+    let text = made.to_string();
+    assert!(!text.contains("SUNDOWN_RAY_RUNTIME_ENV"), "{text}");
+}
+
+#[test]
+fn an_address_is_one_word_of_the_shell_or_refused() {
+    let with = |url: &str| command(&[("/status/dashboardURL", json!(url))]);
+    let text = with("[fd00::1]:8265").unwrap();
+    assert!(text.contains("ray job submit --address 'http://[fd00::1]:8265' --no-wait"));
+    assert!(text.contains("urlopen('http://[fd00::1]:8265/api/gcs_healthz'"));
+    for url in [
+        "a;id", "a b", "$(id)", "`id`", "a\"", "a'", "a\\", "a\nb", "a&b", "a>b",
+    ] {
+        let told = with(url);
+        assert_eq!(told, Err(SubmitError::Address(format!("http://{url}"))));
+    }
+    let told = with("$(id)").unwrap_err().to_string();
+    assert!(
+        told.starts_with("status.dashboardURL is no address"),
+        "{told}"
+    );
 }

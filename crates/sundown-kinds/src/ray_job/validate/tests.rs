@@ -344,7 +344,7 @@ fn a_runtime_environment_is_a_mapping() {
         check(
             &[("/spec/runtimeEnvYAML", json!(text))],
             &format!(
-                "failed to unmarshal RuntimeEnvYAML: {text}: error unmarshaling JSON: while decoding \
+                "failed to unmarshal RuntimeEnvYAML: error unmarshaling JSON: while decoding \
                  JSON: json: cannot unmarshal {found} into Go value of type types.RuntimeEnvType"
             ),
         );
