@@ -1,8 +1,9 @@
 //! Questions about callers: who am I, may I, whose token is this. Nothing is stored.
 //!
-//! Everybody who is let in may do everything, as upstream answers with `AlwaysAllow`; enforcement of
-//! RBAC comes later (`docs/api-support.md`). Whose a token is only the shell can tell, because it
-//! holds the keys: it fills in the status of a `TokenReview`.
+//! What somebody may do is answered by the function that judges requests (`authorize`). Whose a token
+//! is only the shell can tell, because it holds the keys: it fills in the status of a `TokenReview`.
+
+mod access;
 
 use serde_json::{Map, Value, json};
 
@@ -11,7 +12,7 @@ use crate::facts::facts;
 use crate::failure::Failure;
 use crate::field::FieldError;
 use crate::render::{JSON, response};
-use crate::{Cx, Method, Request, Response, User, negotiate, protobuf};
+use crate::{Cx, Method, Request, Response, Server, User, negotiate, protobuf};
 
 /// One kind of question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,16 +110,18 @@ impl Review {
     /// Answers the question.
     pub(crate) fn answer(
         &self,
+        server: &Server,
         namespace: Option<&str>,
         request: &Request,
         cx: &Cx<'_>,
     ) -> Response {
-        let answered = self.answered(namespace, request, cx);
+        let answered = self.answered(server, namespace, request, cx);
         answered.unwrap_or_else(|failure| failure.response())
     }
 
     fn answered(
         &self,
+        server: &Server,
         namespace: Option<&str>,
         request: &Request,
         cx: &Cx<'_>,
@@ -147,13 +150,13 @@ impl Review {
             }
             Question::MayI => {
                 check(self, &access_errors(&sent))?;
-                json!({ "allowed": true })
+                access::status(server, &request.user, &sent)
             }
             Question::MaySomebody => {
                 let mut errors = access_errors(&sent);
                 errors.extend(subject_errors(&sent));
                 check(self, &errors)?;
-                json!({ "allowed": true })
+                access::status(server, &access::subject(&sent), &sent)
             }
             Question::MaySomebodyHere => {
                 let mut errors = access_errors(&sent);
@@ -161,15 +164,15 @@ impl Review {
                 errors.extend(place_errors(&sent, namespace.unwrap_or("")));
                 check(self, &errors)?;
                 metadata["namespace"] = namespace.into();
-                json!({ "allowed": true })
+                access::status(server, &access::subject(&sent), &sent)
             }
             Question::WhatMayI => {
                 let namespace = sent.pointer("/spec/namespace").and_then(Value::as_str);
-                if namespace.is_none_or(str::is_empty) {
+                let Some(namespace) = namespace.filter(|it| !it.is_empty()) else {
                     return Err(Failure::bad_request("no namespace on request"));
-                }
+                };
                 spec = Some(json!({}));
-                everything()
+                access::rules(server, &request.user, namespace)
             }
         };
         let mut body = json!({
@@ -222,14 +225,6 @@ fn kept_metadata(sent: &Value) -> Value {
         }
     }
     Value::Object(kept)
-}
-
-fn everything() -> Value {
-    json!({
-        "resourceRules": [{ "verbs": ["*"], "apiGroups": ["*"], "resources": ["*"] }],
-        "nonResourceRules": [{ "verbs": ["*"], "nonResourceURLs": ["*"] }],
-        "incomplete": false,
-    })
 }
 
 fn check(review: &Review, errors: &[FieldError]) -> Result<(), Failure> {

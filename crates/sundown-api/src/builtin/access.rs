@@ -9,6 +9,17 @@ use crate::field::FieldError;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
+/// Upstream stores protobuf, which does not tell an empty list from none.
+pub(super) fn default_role(object: &mut Document) {
+    if object
+        .at(&["rules"])
+        .and_then(Value::as_array)
+        .is_some_and(Vec::is_empty)
+    {
+        object.replace("rules", Some(Value::Null));
+    }
+}
+
 /// Fills in a binding.
 pub(super) fn default_binding(object: &mut Document) {
     let role = section(&mut object.rest, "roleRef");

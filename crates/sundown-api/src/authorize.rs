@@ -1,0 +1,191 @@
+//! Who may do what: roles and bindings as upstream's RBAC authorizer reads them (plugin/pkg/auth/authorizer/rbac).
+//!
+//! One function answers for requests, for reviews and for the checks that other verbs make; who asks was
+//! established before by whoever brought the request.
+
+mod attributes;
+mod bindings;
+mod escalation;
+mod impersonate;
+mod owners;
+mod policy;
+mod rule;
+
+use std::fmt;
+
+pub(crate) use attributes::Attributes;
+pub(crate) use bindings::Bindings;
+pub use impersonate::Impersonation;
+pub(crate) use policy::lay_in;
+pub(crate) use rule::Rule;
+
+use crate::document::Document;
+use crate::failure::Failure;
+use crate::route::{Route, Target, route};
+use crate::{Request, Response, Server, User};
+use bindings::Granted;
+use escalation::Grant;
+use owners::Owning;
+
+/// The group whose members may do everything, whatever roles say.
+const MASTERS: &str = "system:masters";
+
+/// How many missing roles a refusal names.
+const MISSING_MAX: usize = 20;
+
+/// The API group of roles and bindings.
+pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// How requests are judged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Authorization {
+    /// By the stored roles and bindings; a new server begins with those of every cluster.
+    #[default]
+    Rbac,
+    /// Everybody with credentials may do everything. There are no default roles.
+    AlwaysAllow,
+}
+
+/// What the roles say to a request.
+#[derive(Debug)]
+pub(crate) enum Decision<'a> {
+    /// By whom, if a binding was asked at all.
+    Allowed(Option<&'a Granted>),
+    /// No rule allows it. Why rules may be missing: references to roles that are not there.
+    NoOpinion(Vec<String>),
+}
+
+impl Decision<'_> {
+    pub(crate) fn is_allowed(&self) -> bool {
+        matches!(self, Self::Allowed(_))
+    }
+}
+
+/// The reason in upstream's words; empty if there is none.
+impl fmt::Display for Decision<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Allowed(None) => Ok(()),
+            Self::Allowed(Some(granted)) => write!(f, "RBAC: allowed by {granted}"),
+            Self::NoOpinion(errors) => match errors.as_slice() {
+                [] => Ok(()),
+                // The union of authorizers, here of one, puts its name before what it says in vain.
+                [one] => write!(f, "rbac: RBAC: {one}"),
+                many => write!(f, "rbac: RBAC: [{}]", many.join(", ")),
+            },
+        }
+    }
+}
+
+/// Whether the roles are not even asked.
+pub(crate) fn is_master(user: &User) -> bool {
+    user.groups.iter().any(|group| group == MASTERS)
+}
+
+impl Server {
+    /// Whether callers without credentials are let in, as `system:anonymous`. Where nothing is judged they
+    /// are not, as upstream keeps them out with `AlwaysAllow`: they would be every user of the machine.
+    pub fn takes_anonymous(&self) -> bool {
+        self.bindings().is_some()
+    }
+
+    /// Whether the caller may do this. Looks at the head of the request only, so that the shell can ask
+    /// before it reads the body; `handle` asks again.
+    ///
+    /// Errors: the answer for a caller who may not.
+    pub fn authorize(&self, request: &Request) -> Result<(), Response> {
+        if self.bindings().is_none() || is_master(&request.user) {
+            return Ok(());
+        }
+        let attributes = Attributes::of(request);
+        // What was judged must be what is done. Only a custom resource with the name of a special
+        // path (`watch`, `status`) can differ, which upstream does not serve either.
+        if let Route::Resource(target) = route(self.registry(), &request.path)
+            && !attributes.is_about(&target)
+        {
+            return Err(Failure::no_such_resource().response());
+        }
+        match self.may(&attributes) {
+            Decision::Allowed(_) => Ok(()),
+            denied @ Decision::NoOpinion(_) => {
+                Err(Failure::unauthorized(&attributes, &denied.to_string()).response())
+            }
+        }
+    }
+
+    /// Whether the user of these attributes may do what they say.
+    pub(crate) fn may<'a>(&'a self, attributes: &Attributes<'a>) -> Decision<'a> {
+        let Some(bindings) = self.bindings() else {
+            return Decision::Allowed(None);
+        };
+        if is_master(attributes.user) {
+            return Decision::Allowed(None);
+        }
+        let mut errors: Vec<String> = Vec::new();
+        for granted in bindings.held(attributes.user, attributes.namespace) {
+            let Some(rules) = bindings.rules(self.store(), &granted.binding.role) else {
+                // Told to whoever is refused: its size and cost are not for the author of bindings to choose.
+                if errors.len() < MISSING_MAX {
+                    let error = granted.binding.missing_role();
+                    if !errors.contains(&error) {
+                        errors.push(error);
+                    }
+                }
+                continue;
+            };
+            if rules.iter().any(|rule| rule.allows(attributes)) {
+                return Decision::Allowed(Some(granted));
+            }
+        }
+        Decision::NoOpinion(errors)
+    }
+
+    /// All rules that a user has in a namespace, binding by binding, and why some may be missing.
+    pub(crate) fn held_rules(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
+        let (mut rules, mut errors) = (Vec::new(), Vec::new());
+        let Some(bindings) = self.bindings() else {
+            return (rules, errors);
+        };
+        let mut seen: Vec<&Granted> = Vec::new();
+        for granted in bindings.held(user, namespace) {
+            if seen.iter().any(|it| it.is_of(granted)) {
+                continue;
+            }
+            seen.push(granted);
+            match bindings.rules(self.store(), &granted.binding.role) {
+                Some(own) => rules.extend_from_slice(own),
+                None => errors.push(granted.binding.missing_role()),
+            }
+        }
+        (rules, errors)
+    }
+}
+
+/// Checks what a write needs beyond its verb: rights that it gives away, owners that it takes.
+pub(crate) fn check_write(
+    server: &Server,
+    user: &User,
+    target: &Target,
+    old: Option<&Document>,
+    new: &Document,
+) -> Result<(), Failure> {
+    let grant = Grant {
+        server,
+        user,
+        target,
+        old,
+        new,
+    };
+    grant.check()?;
+    let owning = Owning {
+        server,
+        user,
+        target,
+        old,
+        new,
+    };
+    owning.check()
+}
+
+#[cfg(test)]
+mod tests;
