@@ -85,6 +85,7 @@ pub(crate) fn default(ty: &Type, object: &mut Document) {
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             access::default_binding(object);
         }
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => access::default_role(object),
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::default(object),
         ("", "Node") => default_node(object),
         ("", "Endpoints") => {

@@ -12,7 +12,7 @@ use crate::failure::{Cause, Failure};
 use crate::registry::Type;
 use crate::route::{Part, Target};
 use crate::{Cx, Request, Server, Verdict};
-use crate::{builtin, custom, decode, negotiate, options, render, strategy, validate};
+use crate::{authorize, builtin, custom, decode, negotiate, options, render, strategy, validate};
 
 /// What generated names end in: no vowels, so that no words come out.
 const SUFFIX_LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
@@ -52,6 +52,7 @@ pub(crate) fn create(
     complete(&mut object, cx);
     builtin::default(ty, &mut object);
     builtin::admit(server, ty, &mut object)?;
+    authorize::check_write(server, &request.user, target, None, &object)?;
     strategy::prepare_create(ty, &mut object);
     builtin::prepare(server, ty, None, &mut object, cx.now);
     let mut errors = validate::metadata(ty, &object.metadata);
@@ -200,7 +201,7 @@ fn suffix(mut entropy: u128) -> String {
 }
 
 /// Sets what only the server sets; what the client sent for it is wiped.
-fn complete(object: &mut Document, cx: &mut Cx<'_>) {
+pub(crate) fn complete(object: &mut Document, cx: &mut Cx<'_>) {
     let metadata = &mut object.metadata;
     metadata.uid = uid((cx.entropy)());
     metadata.creation_timestamp = Some(whole_seconds(cx.now));

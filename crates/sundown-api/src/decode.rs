@@ -3,9 +3,8 @@
 //! Built-in kinds are read as their types; custom ones have their schemas, which are others'
 //! business.
 
-mod duplicates;
-
 use serde_json::{Map, Value};
+use sundown_schema::{FINDINGS_MAX, duplicate_fields};
 
 use crate::document::{DEPTH_MAX, Document, depth, unconverted};
 use crate::facts::{Fact, facts};
@@ -33,10 +32,13 @@ pub(crate) struct Sent {
 pub(crate) fn body(ty: &Type, request: &Request) -> Result<Sent, Failure> {
     match (negotiate::media_type(request), fact_of(ty)) {
         (JSON, Some(fact)) => {
-            let found = duplicates::find(&request.body);
+            let found = duplicate_fields(&request.body).into_iter();
+            let found = found.map(|path| format!("duplicate field {path:?}"));
             // What does not parse is told in the words of the plain reader.
             match serde_json::from_slice(&request.body) {
-                Ok(Value::Object(map)) => typed(ty, fact, Value::Object(map), found, request),
+                Ok(Value::Object(map)) => {
+                    typed(ty, fact, Value::Object(map), found.collect(), request)
+                }
                 _ => Document::parse(ty, &request.body).map(Sent::plain),
             }
         }
@@ -170,6 +172,7 @@ fn read(
             .iter()
             .map(|path| format!("unknown field {path:?}")),
     );
+    found.truncate(FINDINGS_MAX);
     let mut document = Document::decode(ty, Value::Object(canonical.object))?;
     if let Some(view) = &ty.view {
         document.rest = view.stored(document.rest);

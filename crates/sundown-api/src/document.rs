@@ -68,7 +68,7 @@ pub(crate) struct Metadata {
 }
 
 /// One entry of metadata.ownerReferences, as sent.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct OwnerReference {
     pub(crate) api_version: String,
@@ -212,9 +212,14 @@ impl Document {
 
     /// The same of what the store holds. Only its metadata is read: a definition is long.
     pub(crate) fn is_going(stored: &Stored) -> bool {
+        Self::deletion_at(stored).is_some()
+    }
+
+    /// The `deletionTimestamp` of what the store holds.
+    pub(crate) fn deletion_at(stored: &Stored) -> Option<Timestamp> {
         let metadata: Metadata = serde_json::from_slice(stored.metadata_json())
             .expect("stored metadata was written from these types");
-        metadata.deletion_timestamp.is_some()
+        metadata.deletion_timestamp
     }
 
     /// The value at a path of members; None if any is missing.

@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::json;
 use sundown_store::Revision;
 
+use crate::authorize::Attributes;
 use crate::field::FieldError;
 use crate::registry::Type;
 use crate::render::JSON;
@@ -120,6 +121,18 @@ impl Failure {
         Self::new(Reason::NotFound, message, Some(details))
     }
 
+    /// Something that is missing, known by what upstream's lister calls it.
+    pub(crate) fn not_found_in(group: &str, kind: &str, name: &str) -> Self {
+        let details = Details {
+            name: name.into(),
+            group: group.into(),
+            kind: kind.into(),
+            ..Details::default()
+        };
+        let message = format!("{kind}.{group} {name:?} not found");
+        Self::new(Reason::NotFound, message, Some(details))
+    }
+
     /// A conflict about an object of the core group, known by its resource only.
     pub(crate) fn conflict_as(plural: &str, name: &str, why: &str) -> Self {
         let message = format!("Operation cannot be fulfilled on {plural} \"{name}\": {why}");
@@ -203,6 +216,50 @@ impl Failure {
                 ..Details::of(ty, name)
             }),
         )
+    }
+
+    /// The caller has no right to this (apiserver, handlers/responsewriters/errors.go).
+    pub(crate) fn unauthorized(asked: &Attributes<'_>, reason: &str) -> Self {
+        let (user, verb) = (&asked.user.name, asked.verb);
+        let mut why = if asked.is_resource {
+            let place = match asked.namespace {
+                "" => "at the cluster scope".to_owned(),
+                namespace => format!("in the namespace {namespace:?}"),
+            };
+            format!(
+                "User {user:?} cannot {verb} resource {:?} in API group {:?} {place}",
+                asked.combined(),
+                asked.group
+            )
+        } else {
+            format!("User {user:?} cannot {verb} path {:?}", asked.path)
+        };
+        // Nothing that a browser would take for a page.
+        for (from, to) in [("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")] {
+            why = why.replace(from, to);
+        }
+        if !reason.is_empty() {
+            why = format!("{why}: {reason}");
+        }
+        Self::forbidden_as(asked.group, asked.resource, asked.name, &why)
+    }
+
+    /// A refusal about something that is known by its resource only.
+    pub(crate) fn forbidden_as(group: &str, plural: &str, name: &str, why: &str) -> Self {
+        let dot = if group.is_empty() { "" } else { "." };
+        let what = match (plural, name) {
+            ("", _) => String::new(),
+            (_, "") => format!("{plural}{dot}{group} is "),
+            (_, name) => format!("{plural}{dot}{group} {name:?} is "),
+        };
+        let details = Details {
+            name: name.into(),
+            group: group.into(),
+            kind: plural.into(),
+            ..Details::default()
+        };
+        let message = format!("{what}forbidden: {why}");
+        Self::new(Reason::Forbidden, message, Some(details))
     }
 
     /// The object does not pass validation. Assumes: `errors` is not empty.

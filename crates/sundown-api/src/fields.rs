@@ -6,6 +6,7 @@
 mod text;
 
 use serde_json::{Map, Value, json};
+use sundown_schema::{Step, below};
 
 use crate::facts::{Fact, Field, Shape, facts};
 use crate::go_json;
@@ -58,11 +59,7 @@ fn object(
 ) -> Result<Map<String, Value>, Misfit> {
     let mut read = Map::new();
     for (json, value) in map {
-        let path = if at.is_empty() {
-            json.clone()
-        } else {
-            format!("{at}.{json}")
-        };
+        let path = below(at, Step::Member(&json));
         let Some(member) = fact.member(&json) else {
             unknown.push(path);
             continue;
@@ -113,11 +110,12 @@ fn convert(
             for (key, value) in map {
                 // In brackets, as elements of lists are: Go's decoder names neither.
                 let is_plain = !matches!(**inner, Shape::Object(_));
-                let path = if is_plain {
-                    format!("{}[{key}]", place.path)
+                let step = if is_plain {
+                    Step::Key(&key)
                 } else {
-                    format!("{}.{key}", place.path)
+                    Step::Member(&key)
                 };
+                let path = below(place.path, step);
                 let value = element(
                     inner,
                     value,
@@ -135,7 +133,7 @@ fn convert(
         (Shape::List(inner), Value::Array(list)) => {
             let mut read = Vec::with_capacity(list.len());
             for (index, value) in list.into_iter().enumerate() {
-                let path = format!("{}[{index}]", place.path);
+                let path = below(place.path, Step::Index(index));
                 read.push(element(
                     inner,
                     value,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// The group of everybody with valid credentials.
-const AUTHENTICATED: &str = "system:authenticated";
+pub(crate) const AUTHENTICATED: &str = "system:authenticated";
 
 /// An HTTP request, whoever brought it: the HTTPS server, the in-process client, the simulator.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -4,6 +4,7 @@
 //! shell, the in-process client and the simulator run the same code.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod authorize;
 mod builtin;
 mod commit;
 mod create;
@@ -46,6 +47,7 @@ mod yaml;
 
 use sundown_model::{dns, quantity};
 
+pub use authorize::{Authorization, Impersonation};
 pub use commit::{Commit, Stale};
 pub use encoding::Encoding;
 pub use http::{Method, Request, Response, User};

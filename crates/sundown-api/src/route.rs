@@ -66,6 +66,21 @@ pub(crate) enum Part {
     Log,
 }
 
+impl Part {
+    /// As it stands in paths and rules; empty for the object itself.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Main => "",
+            Self::Status => "status",
+            Self::Finalize => "finalize",
+            Self::Scale => "scale",
+            Self::Binding => "binding",
+            Self::Eviction => "eviction",
+            Self::Log => "log",
+        }
+    }
+}
+
 impl Target {
     /// The key of the named object.
     pub(crate) fn key(&self, name: &str) -> ObjectKey {

@@ -9,13 +9,14 @@ use serde_json::json;
 use sundown_model::{Catalog, ObjectKey, Position, Resource};
 use sundown_store::{History, Revision, Store, Transaction, Write};
 
+use crate::authorize::{self, Bindings};
 use crate::custom::Short;
 use crate::custom::names;
 use crate::failure::Failure;
 use crate::registry::{Registry, Rules, crd_resource};
 use crate::route::{Part, Route, Target, route};
 use crate::table::Table;
-use crate::{Commit, Encoding, Log, Method, Request, Response, Stale, User, Watch};
+use crate::{Authorization, Commit, Encoding, Log, Method, Request, Response, Stale, User, Watch};
 use crate::{
     builtin, create, delete, delete_collection, discovery, list, logs, negotiate, openapi, options,
     patch, reviews, scale, tokens, update, yaml,
@@ -30,6 +31,8 @@ pub struct Server {
     store: Store,
     registry: Arc<Registry>,
     config: Config,
+    /// Who may do what; None if everybody may do everything.
+    bindings: Option<Bindings>,
 }
 
 /// What an operator of the server chooses.
@@ -37,6 +40,8 @@ pub struct Server {
 pub struct Config {
     /// False: no `orphan` or `foregroundDeletion` finalizer is ever added or removed by DELETE.
     pub garbage_collector: bool,
+    /// Who may do what.
+    pub authorization: Authorization,
     /// Kinds that somebody acts on here, of those that a server alone only stores.
     pub acted_on: Vec<Resource>,
     /// How much history is kept for watches.
@@ -52,6 +57,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             garbage_collector: true,
+            authorization: Authorization::default(),
             acted_on: Vec::new(),
             history: History::default(),
             definitions: Vec::new,
@@ -105,6 +111,7 @@ impl Server {
             registry: Arc::new(Registry::of(&store)),
             store,
             config,
+            bindings: None,
         };
         for name in FIRST_NAMESPACES {
             let namespace = json!({ "metadata": { "name": name } });
@@ -120,6 +127,10 @@ impl Server {
                 body: namespace.to_string().into_bytes(),
             };
             server.call(&request, cx);
+        }
+        if server.config.authorization == Authorization::Rbac {
+            authorize::lay_in(&mut server, cx);
+            server.bindings = Some(Bindings::of(&server.store));
         }
         if is_fresh {
             server.begin_with_definitions(cx);
@@ -154,16 +165,24 @@ impl Server {
                 reads: Vec::new(),
                 writes: vec![write],
             };
-            let committed = self.store.commit(&transaction, cx.now);
-            committed.expect("what reads nothing is never stale");
+            self.lay(&transaction, cx.now);
         }
         self.registry = Arc::new(self.registry.following(&self.store));
     }
 
+    /// Writes what comes with the server.
+    pub(crate) fn lay(&mut self, transaction: &Transaction, now: Timestamp) {
+        let committed = self.store.commit(transaction, now);
+        committed.expect("what reads nothing is never stale");
+    }
+
     /// Decides on a request: reads the snapshot, changes nothing.
     pub fn handle(&self, request: &Request, cx: &mut Cx<'_>) -> Verdict {
+        if let Err(refused) = self.authorize(request) {
+            return Verdict::Answer(refused);
+        }
         if let Some((review, namespace)) = reviews::find(&request.path) {
-            return Verdict::Answer(review.answer(namespace, request, cx));
+            return Verdict::Answer(review.answer(self, namespace, request, cx));
         }
         if let Some(account) = tokens::find(&request.path) {
             return Verdict::Answer(tokens::answer(self, &account, request, cx));
@@ -220,24 +239,23 @@ impl Server {
     pub fn commit(&mut self, commit: &Commit, now: Timestamp) -> Result<Response, Stale> {
         let response = commit.apply(&mut self.store, now)?;
         let definitions = crd_resource();
-        let changes_types = commit.transaction.writes.iter().any(|write| match write {
-            Write::Put { key, .. } | Write::Delete { key } => key.resource == definitions,
-        });
-        if changes_types {
+        if keys(commit).any(|key| key.resource == definitions) {
             self.settle(commit, now);
+        }
+        if let Some(bindings) = &mut self.bindings {
+            for key in keys(commit) {
+                bindings.follow(key, self.store.get(key));
+            }
         }
         Ok(response)
     }
 
     /// What follows from a commit that changed definitions: their names, and what is served.
     fn settle(&mut self, commit: &Commit, now: Timestamp) {
-        let keys = commit.transaction.writes.iter().map(|write| match write {
-            Write::Put { key, .. } | Write::Delete { key } => key,
-        });
         let definitions = crd_resource();
         let (group, plural) = (definitions.group(), definitions.plural());
         if let Some(ty) = self.registry.find(group, "v1", plural) {
-            names::settle(&mut self.store, ty, keys, now);
+            names::settle(&mut self.store, ty, keys(commit), now);
         }
         self.registry = Arc::new(self.registry.following(&self.store));
     }
@@ -279,16 +297,17 @@ impl Server {
         self.registry.catalog()
     }
 
-    /// Whom a `ServiceAccount` token speaks for. The signature is the caller's to check.
+    /// Whom a `ServiceAccount` token speaks for, and to which of these audiences. The signature is the
+    /// caller's to check.
     ///
-    /// Errors: expired, not meant for this audience, or the account or bound object is gone.
+    /// Errors: expired, meant for none of these audiences, or the account or bound object is gone.
     pub fn token_user(
         &self,
         claims: &[u8],
-        audience: &str,
+        audiences: &[&str],
         now: Timestamp,
-    ) -> Result<User, &'static str> {
-        tokens::user(self, claims, audience, now)
+    ) -> Result<(User, Vec<String>), &'static str> {
+        tokens::user(self, claims, audiences, now)
     }
 
     pub(crate) fn registry(&self) -> &Registry {
@@ -297,6 +316,10 @@ impl Server {
 
     pub(crate) fn config(&self) -> &Config {
         &self.config
+    }
+
+    pub(crate) fn bindings(&self) -> Option<&Bindings> {
+        self.bindings.as_ref()
     }
 
     fn verb(
@@ -374,4 +397,11 @@ impl Server {
             }
         }
     }
+}
+
+/// What a commit writes.
+fn keys(commit: &Commit) -> impl Iterator<Item = &ObjectKey> {
+    commit.transaction.writes.iter().map(|write| match write {
+        Write::Put { key, .. } | Write::Delete { key } => key,
+    })
 }

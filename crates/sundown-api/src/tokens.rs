@@ -4,13 +4,16 @@
 //! the shell signs them on the way out. So the core stays free of keys and randomness of its own, and
 //! an answer that missed the shell is no valid token.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{ObjectKey, Resource};
+use sundown_store::Stored;
 
-use crate::document::whole_seconds;
+use crate::document::{Document, whole_seconds};
 use crate::failure::Failure;
 use crate::field::FieldError;
 use crate::registry::Type;
@@ -33,6 +36,11 @@ const SECONDS_DEFAULT: i64 = 3600;
 /// those really live: many programs read the file once.
 const SECONDS_OF_PODS: i64 = 3607;
 const SECONDS_EXTENDED: i64 = 365 * 24 * 60 * 60;
+
+/// How long a token outlives the `deletionTimestamp` of its account or of the object it is bound to,
+/// as upstream (`DefaultLeeway`). A pod's is the end of its grace period: a program that tidies up
+/// may still ask.
+const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
 
 /// The account that a path asks a token of.
 #[derive(Debug, Clone, Copy)]
@@ -74,13 +82,13 @@ pub(crate) fn answer(
     answered.unwrap_or_else(|failure| failure.response())
 }
 
-/// Whom verified claims speak for.
+/// Whom verified claims speak for, and to which of these audiences.
 pub(crate) fn user(
     server: &Server,
     claims: &[u8],
-    audience: &str,
+    audiences: &[&str],
     now: Timestamp,
-) -> Result<User, &'static str> {
+) -> Result<(User, Vec<String>), &'static str> {
     let claims: Value = serde_json::from_slice(claims).map_err(|_| "the claims are not JSON")?;
     let instant = |member: &str| claims[member].as_i64().unwrap_or(0);
     if claims["iss"] != ISSUER {
@@ -89,22 +97,27 @@ pub(crate) fn user(
     if now.as_second() >= instant("exp") || now.as_second() < instant("nbf") {
         return Err("token has expired or is not valid yet");
     }
-    let audiences = claims["aud"].as_array();
-    if !audiences.is_some_and(|all| all.iter().any(|own| own == audience)) {
+    let own = claims["aud"].as_array().into_iter().flatten();
+    let own: BTreeSet<&str> = own.filter_map(Value::as_str).collect();
+    let shared = audiences.iter().filter(|asked| own.contains(*asked));
+    let shared: Vec<String> = shared.map(|asked| (*asked).to_owned()).collect();
+    if shared.is_empty() {
         return Err("token audiences are not ours");
     }
     let own = &claims["kubernetes.io"];
     let text = |pointer: &str| own.pointer(pointer).and_then(Value::as_str).unwrap_or("");
     let (namespace, name) = (text("/namespace"), text("/serviceaccount/name"));
     let uid = text("/serviceaccount/uid");
-    if uid_of(server, "serviceaccounts", Some(namespace), name).as_deref() != Some(uid) {
+    let account = find_live(server, "serviceaccounts", Some(namespace), name, now);
+    if account.as_deref() != Some(uid) {
         return Err("service account has been deleted");
     }
     for (member, plural) in [("pod", "pods"), ("secret", "secrets"), ("node", "nodes")] {
         let (name, uid) = (&own[member]["name"], &own[member]["uid"]);
         let Some(name) = name.as_str() else { continue };
         let namespace = (member != "node").then_some(namespace);
-        if uid_of(server, plural, namespace, name).as_deref() != uid.as_str() {
+        let bound = find_live(server, plural, namespace, name, now);
+        if bound.is_none() || bound.as_deref() != uid.as_str() {
             return Err("the bound object has been deleted");
         }
     }
@@ -120,7 +133,7 @@ pub(crate) fn user(
         let key = "authentication.kubernetes.io/pod-uid".to_owned();
         user.extra.insert(key, vec![text("/pod/uid").to_owned()]);
     }
-    Ok(user)
+    Ok((user, shared))
 }
 
 fn issue(
@@ -235,13 +248,38 @@ fn bind(server: &Server, namespace: &str, bound: &Value, own: &mut Value) -> Res
 }
 
 fn uid_of(server: &Server, plural: &str, namespace: Option<&str>, name: &str) -> Option<String> {
+    let stored = find_stored(server, plural, namespace, name)?;
+    Some(stored.uid().to_string())
+}
+
+/// The uid of an object that tokens still count for.
+fn find_live(
+    server: &Server,
+    plural: &str,
+    namespace: Option<&str>,
+    name: &str,
+    now: Timestamp,
+) -> Option<String> {
+    let stored = find_stored(server, plural, namespace, name)?;
+    let has_ended = Document::deletion_at(stored).is_some_and(|deletion_at| {
+        let ends_at = deletion_at.saturating_add(LEEWAY);
+        now > ends_at.unwrap_or(Timestamp::MAX)
+    });
+    (!has_ended).then(|| stored.uid().to_string())
+}
+
+fn find_stored<'a>(
+    server: &'a Server,
+    plural: &str,
+    namespace: Option<&str>,
+    name: &str,
+) -> Option<&'a Stored> {
     let resource = Resource::new("", plural);
     let key = match namespace {
         Some(namespace) => ObjectKey::namespaced(&resource, namespace, name),
         None => ObjectKey::cluster(&resource, name),
     };
-    let stored = server.store().get(&key)?;
-    Some(stored.uid().to_string())
+    server.store().get(&key).map(|stored| &**stored)
 }
 
 fn uuid(bits: u128) -> String {

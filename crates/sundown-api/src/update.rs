@@ -12,8 +12,8 @@ use crate::document::Document;
 use crate::failure::Failure;
 use crate::field::FieldError;
 use crate::route::{Part, Target};
-use crate::{Cx, Request, Server, Verdict};
-use crate::{builtin, custom, decode, negotiate, options, render, strategy, validate};
+use crate::{Cx, Request, Server, User, Verdict};
+use crate::{authorize, builtin, custom, decode, negotiate, options, render, strategy, validate};
 
 /// An update on its way: where it goes and how it is answered.
 pub(crate) struct Update<'a> {
@@ -23,6 +23,7 @@ pub(crate) struct Update<'a> {
     pub(crate) old: Document,
     pub(crate) shown: Shown,
     pub(crate) dry_run: bool,
+    user: &'a User,
     /// Upstream finds some things later in a patch, and says so.
     is_patch: bool,
 }
@@ -32,7 +33,7 @@ impl<'a> Update<'a> {
     pub(crate) fn begin(
         server: &'a Server,
         target: &'a Target,
-        request: &Request,
+        request: &'a Request,
         options_kind: &str,
     ) -> Result<Self, Failure> {
         let name = target.name.as_deref().unwrap_or("");
@@ -52,6 +53,7 @@ impl<'a> Update<'a> {
             old,
             shown,
             dry_run,
+            user: &request.user,
             is_patch: options_kind == "PatchOptions",
         })
     }
@@ -65,6 +67,7 @@ impl<'a> Update<'a> {
         ));
         restore(&self.old, &mut new);
         strategy::prepare_update(&ty, self.target.part, &self.old, &mut new);
+        authorize::check_write(self.server, self.user, self.target, Some(&self.old), &new)?;
         if builtin::is_whole(self.target.part) {
             builtin::prepare(self.server, &ty, Some(&self.old), &mut new, cx.now);
         }

@@ -1,7 +1,7 @@
 //! Rules of metadata at create and update, in the words of upstream's
 //! `apimachinery/pkg/api/validation/objectmeta.go`. What a kind wants beyond them is in `strategy`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dns;
 use crate::document::{Document, Metadata, OwnerReference};
@@ -84,11 +84,13 @@ pub(crate) fn update(old: &Document, new: &Document) -> Vec<FieldError> {
 /// Removes references that say the same twice; the warning that upstream gives for it.
 pub(crate) fn dedup_owner_references(metadata: &mut Metadata, is_patch: bool) -> Option<String> {
     let mut kept: Vec<OwnerReference> = Vec::new();
+    let mut known = BTreeSet::new();
     let mut repeated: Vec<String> = Vec::new();
+    let mut told = BTreeSet::new();
     for reference in std::mem::take(&mut metadata.owner_references) {
-        if !kept.contains(&reference) {
+        if known.insert(reference.clone()) {
             kept.push(reference);
-        } else if !repeated.contains(&reference.uid) {
+        } else if told.insert(reference.uid.clone()) {
             repeated.push(reference.uid);
         }
     }
@@ -138,6 +140,8 @@ fn name(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
     }
     let check = if ty.label_names {
         dns::label
+    } else if ty.resource.group() == crate::authorize::GROUP {
+        dns::path_segment
     } else {
         dns::subdomain
     };

@@ -266,9 +266,12 @@ fn only_added_tolerations(before: &At<'_>, after: &At<'_>, errors: &mut Vec<Fiel
         }
         value
     };
+    let own: BTreeSet<String> = list
+        .items()
+        .map(|own| without_seconds(own.value).to_string())
+        .collect();
     for old in before.child("tolerations").items() {
-        let old = without_seconds(old.value);
-        if !list.items().any(|own| without_seconds(own.value) == old) {
+        if !own.contains(&without_seconds(old.value).to_string()) {
             let why = "existing toleration can not be modified except its tolerationSeconds";
             errors.push(list.forbidden(why));
             return;

@@ -220,7 +220,7 @@ pub(super) fn quality_of_service(spec: Option<&Value>) -> &'static str {
                 let amount = container["resources"][member][name].as_str();
                 let amount = amount.and_then(Quantity::parse);
                 let amount = amount.map_or(0, Quantity::billionths).max(0);
-                sums[side][kind] += amount;
+                sums[side][kind] = sums[side][kind].saturating_add(amount);
                 if side == 1 && amount == 0 {
                     is_guaranteed = false;
                 }

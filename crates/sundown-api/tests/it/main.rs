@@ -5,6 +5,7 @@
     reason = "a test fails by panic, its helpers too"
 )]
 
+mod access;
 mod builtins;
 mod collections;
 mod crds;
@@ -13,6 +14,7 @@ mod discovery;
 mod encodings;
 mod errors;
 mod grace;
+mod granting;
 mod hostile;
 mod lists;
 mod metadata;
@@ -21,6 +23,7 @@ mod parts;
 mod patches;
 mod races;
 mod ray_kinds;
+mod reviews;
 mod schemas;
 mod support;
 mod tokens;

@@ -158,9 +158,9 @@ impl World {
 
     pub(crate) fn with(config: Config) -> Self {
         let now: Timestamp = "2026-01-01T00:00:00.5Z".parse().unwrap();
-        let mut entropy = 0;
+        let mut entropy = 0_u128;
         let mut next = || {
-            entropy += 0x1234_5678_9abc_def0_0fed_cba9_8765_4321;
+            entropy = entropy.wrapping_add(0x1234_5678_9abc_def0_0fed_cba9_8765_4321);
             entropy
         };
         let server = Server::new(

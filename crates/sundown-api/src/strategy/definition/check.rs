@@ -1,6 +1,8 @@
 //! What keeps a definition from being accepted, in the order and the words of upstream's
 //! `apis/apiextensions/validation`.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 use sundown_schema::check as check_schema;
 
@@ -108,8 +110,8 @@ fn all_versions(object: &Document, hoisted: &Hoisted<'_>) -> Vec<FieldError> {
     for (index, version) in all.iter().enumerate() {
         errors.extend(one_version(index, version, hoisted));
     }
-    let names: Vec<&Value> = all.iter().map(|version| &version["name"]).collect();
-    if (1..names.len()).any(|index| names[..index].contains(&names[index])) {
+    let names: BTreeSet<String> = all.iter().map(|it| it["name"].to_string()).collect();
+    if names.len() < all.len() {
         let why = "must contain unique version names";
         errors.push(FieldError::invalid_as(
             "spec.versions",
