@@ -21,8 +21,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Need, Object, ObjectKey, OwnerRef,
-    Part, Permit, Scope, Uid,
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Need, Object,
+    ObjectKey, OwnerRef, Part, Permit, Scope, Uid,
 };
 
 use crate::kinds::{JOB, POD};
@@ -72,6 +72,7 @@ impl Controller for Jobs {
             permits: &[Permit::Create, Permit::Delete, Permit::Patch(Part::Main)],
         },
     ];
+    const OWNERS: &'static [KnownKind] = &[JOB];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Key>) {
         match change {

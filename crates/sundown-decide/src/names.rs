@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Port, Scope, node,
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Object, ObjectKey,
+    Part, Permit, Port, Scope, node,
 };
 
 use crate::kinds::{ENDPOINT_SLICE, POD, SERVICE};
@@ -62,6 +62,7 @@ impl Controller for ServiceNames {
         plural: Some(ENDPOINT_SLICE.plural),
         permits: &[Permit::Create, Permit::Patch(Part::Main)],
     }];
+    const OWNERS: &'static [KnownKind] = &[SERVICE];
     const PORTS: &'static [Port] = &[Port::Node];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Key>) {

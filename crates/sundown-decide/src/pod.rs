@@ -8,6 +8,7 @@
 mod account;
 mod chart;
 mod conditions;
+mod confinement;
 mod decide;
 mod downward;
 pub mod expand;
@@ -45,6 +46,7 @@ pub use launch::{API_HOST, API_PORT};
 pub use probe::Purpose;
 pub use reason::Reason;
 pub use sandbox::DOMAIN;
+pub use unsupported::CLOSED_PATH;
 
 /// The name of the one node.
 pub const NODE_NAME: &str = "sundown";

@@ -210,5 +210,6 @@ fn word(job: &JobView<'_>, warning: bool, reason: &str, message: String) -> Note
         warning,
         reason: reason.into(),
         message,
+        quote: String::new(),
     }
 }

@@ -44,7 +44,9 @@ pub(super) fn wanted(job: &JobView<'_>, succeeded: i64, active: i64) -> i64 {
     match job.completions {
         None if succeeded > 0 => active,
         None => job.parallelism,
-        Some(completions) => (completions - succeeded).clamp(0, job.parallelism),
+        Some(completions) => completions
+            .saturating_sub(succeeded)
+            .clamp(0, job.parallelism),
     }
 }
 
@@ -88,7 +90,7 @@ pub(super) fn drafts(
 ) -> Vec<Draft> {
     let mut drafts = Vec::new();
     // Counted pods are behind us; whoever is there still is skipped by name.
-    let mut number = job.succeeded + job.failed;
+    let mut number = job.succeeded.saturating_add(job.failed);
     let count = indexes.map_or(count, <[u32]>::len);
     while drafts.len() < count {
         let index = indexes.map(|indexes| indexes[drafts.len()]);

@@ -54,8 +54,10 @@ impl Tally {
             tally.succeeded = tally.completed.count();
         }
         let count = |set: &BTreeSet<Uid>| i64::try_from(set.len()).unwrap_or(i64::MAX);
-        tally.succeeded_all = tally.succeeded + count(&tally.uncounted_succeeded);
-        tally.failed_all = tally.failed + count(&tally.uncounted_failed);
+        tally.succeeded_all = tally
+            .succeeded
+            .saturating_add(count(&tally.uncounted_succeeded));
+        tally.failed_all = tally.failed.saturating_add(count(&tally.uncounted_failed));
         let results = |pod: &PodView| pod.is_tracked && (pod.is_over() || pod.has_failed(job));
         tally.is_open = count(&tally.uncounted_succeeded) + count(&tally.uncounted_failed) > 0
             || pods.iter().any(results);
@@ -70,7 +72,8 @@ impl Tally {
         ] {
             let before = uncounted.len();
             uncounted.retain(|uid| held.contains(uid));
-            *counter += i64::try_from(before - uncounted.len()).unwrap_or(0);
+            let gone = i64::try_from(before - uncounted.len()).unwrap_or(0);
+            *counter = counter.saturating_add(gone);
         }
     }
 

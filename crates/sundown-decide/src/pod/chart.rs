@@ -179,6 +179,7 @@ fn stand(scene: &Scene<'_>, container: &ContainerView<'_>, is_lost: bool, turn: 
     };
     // Said before its turn, and before minutes go into an image that nothing will run in.
     let refused = unsupported::check(scene.pod, container).err();
+    let refused = refused.or_else(|| unsupported::by_node(scene));
     match (truth.state, refused) {
         (Recorded::Waiting { .. }, Some(trouble)) => {
             standing.wait(CONFIG_ERROR, trouble.to_string());

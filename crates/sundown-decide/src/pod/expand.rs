@@ -4,6 +4,7 @@
 //! The node's shell calls this after it has looked up Secrets; nothing of them passes through here.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The value of a variable before expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,62 +15,278 @@ pub enum Template {
     Literal(String),
 }
 
-/// The environment that a list of variables makes. Order counts: a value sees only what stands
-/// before it, and a name that comes again replaces its value in its first place.
-pub fn environment(variables: &[(String, Template)]) -> Vec<(String, String)> {
-    let mut known: BTreeMap<String, String> = BTreeMap::new();
-    let mut order: Vec<&String> = Vec::new();
-    for (name, template) in variables {
-        let value = match template {
-            Template::Text(text) => expand(text, &known),
-            Template::Literal(text) => text.clone(),
-        };
-        if known.insert(name.clone(), value).is_none() {
-            order.push(name);
-        }
-    }
-    let value = |name: &String| known.get(name).cloned().unwrap_or_default();
-    let all = order.into_iter();
-    all.map(|name| (name.clone(), value(name))).collect()
+/// The longest variable (`NAME=value`) or argument that a program can be started with: the kernel's
+/// `MAX_ARG_STRLEN`, which counts the zero byte at its end.
+pub const TEXT_BYTES_MAX: usize = 128 * 1024 - 1;
+/// How much all variables and arguments may be together. The kernel takes a quarter of the limit on the
+/// stack, which is 2 MiB where nobody changed it.
+pub const ALL_BYTES_MAX: usize = 1024 * 1024;
+/// What each text costs beyond its own bytes: a zero byte and a pointer to it.
+const TEXT_COST: usize = 9;
+
+/// What may still be written for one container. Whatever is put in costs, also if it is replaced later:
+/// a few lines of a manifest can stand for more than there is memory.
+#[derive(Debug)]
+pub struct Budget {
+    bytes_left: usize,
 }
 
-/// A text with its variables put in.
-pub fn expand(text: &str, variables: &BTreeMap<String, String>) -> String {
-    let mut out = String::with_capacity(text.len());
+impl Default for Budget {
+    fn default() -> Self {
+        let bytes_left = ALL_BYTES_MAX;
+        Self { bytes_left }
+    }
+}
+
+/// No program can be started with this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TooLarge {
+    Variable {
+        name: String,
+    },
+    Argument {
+        number: usize,
+    },
+    /// Each is small enough, but all up to this one are not.
+    Together {
+        what: String,
+    },
+}
+
+impl fmt::Display for TooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Variable { name } => write!(
+                f,
+                "env {name:?} is too large: with its name and all $(NAME) put in it has more than \
+                 {TEXT_BYTES_MAX} bytes"
+            ),
+            Self::Argument { number } => write!(
+                f,
+                "argument {number} of the command is too large: with all $(NAME) put in it has \
+                 more than {TEXT_BYTES_MAX} bytes"
+            ),
+            Self::Together { what } => write!(
+                f,
+                "{what} is too large: up to it, env and command have more than {ALL_BYTES_MAX} \
+                 bytes together"
+            ),
+        }
+    }
+}
+
+impl Budget {
+    /// The environment that a list of variables makes. Order counts: a value sees only what stands
+    /// before it, and a name that comes again replaces its value in its first place.
+    ///
+    /// Errors: no program can be started with it; the first variable for which that is so.
+    pub fn environment(
+        &mut self,
+        variables: &[(String, Template)],
+    ) -> Result<Vec<(String, String)>, TooLarge> {
+        let mut known: BTreeMap<String, String> = BTreeMap::new();
+        let mut order: Vec<&String> = Vec::new();
+        for (name, template) in variables {
+            let overhead = name.len() + 1;
+            let too_large = || TooLarge::Variable { name: name.clone() };
+            let room = TEXT_BYTES_MAX.checked_sub(overhead);
+            let room = room.ok_or_else(too_large)?;
+            let value = match template {
+                Template::Text(text) => expand(text, &known, room),
+                Template::Literal(text) => Some(text.clone()).filter(|it| it.len() <= room),
+            };
+            let value = value.ok_or_else(too_large)?;
+            self.spend(overhead + value.len(), || format!("env {name:?}"))?;
+            if known.insert(name.clone(), value).is_none() {
+                order.push(name);
+            }
+        }
+        let value = |name: &String| known.get(name).cloned().unwrap_or_default();
+        let all = order.into_iter();
+        Ok(all.map(|name| (name.clone(), value(name))).collect())
+    }
+
+    /// A command and its arguments with their variables put in.
+    ///
+    /// Errors: no program can be started with it; the first argument for which that is so.
+    pub fn command<'a>(
+        &mut self,
+        parts: impl Iterator<Item = &'a String>,
+        variables: &BTreeMap<String, String>,
+    ) -> Result<Vec<String>, TooLarge> {
+        let mut command = Vec::new();
+        for (number, part) in parts.enumerate() {
+            let part = expand(part, variables, TEXT_BYTES_MAX);
+            let part = part.ok_or(TooLarge::Argument { number })?;
+            self.spend(part.len(), || format!("argument {number} of the command"))?;
+            command.push(part);
+        }
+        Ok(command)
+    }
+
+    fn spend(&mut self, bytes: usize, what: impl FnOnce() -> String) -> Result<(), TooLarge> {
+        let left = self.bytes_left.checked_sub(bytes + TEXT_COST);
+        self.bytes_left = left.ok_or_else(|| TooLarge::Together { what: what() })?;
+        Ok(())
+    }
+}
+
+/// A text with its variables put in; None as soon as it has more than so many bytes.
+fn expand(text: &str, variables: &BTreeMap<String, String>, bytes_max: usize) -> Option<String> {
+    let mut out = Bounded {
+        text: String::new(),
+        bytes_max,
+    };
     let mut rest = text;
+    // Behind the last `)` nothing is looked for any more, however many `$(` come.
+    let last = text.rfind(')').map_or(0, |at| at + 1);
     while let Some(at) = rest.find('$') {
-        out.push_str(&rest[..at]);
+        out.push(&rest[..at])?;
         let tail = &rest[at + 1..];
+        let is_closed = text.len() - tail.len() < last;
+        let named = tail.strip_prefix('(').filter(|_| is_closed);
         if let Some(after) = tail.strip_prefix('$') {
-            out.push('$');
+            out.push("$")?;
             rest = after;
-        } else if let Some((name, after)) = tail.strip_prefix('(').and_then(|it| it.split_once(')'))
-        {
+        } else if let Some((name, after)) = named.and_then(|it| it.split_once(')')) {
             if let Some(value) = variables.get(name) {
-                out.push_str(value);
+                out.push(value)?;
             } else {
-                out.push_str("$(");
-                out.push_str(name);
-                out.push(')');
+                out.push("$(")?;
+                out.push(name)?;
+                out.push(")")?;
             }
             rest = after;
         } else {
-            out.push('$');
+            out.push("$")?;
             rest = tail;
         }
     }
-    out.push_str(rest);
-    out
+    out.push(rest)?;
+    Some(out.text)
 }
 
-/// A text that comes out of [`expand`] as it is now.
+/// A text that never grows beyond a bound.
+struct Bounded {
+    text: String,
+    bytes_max: usize,
+}
+
+impl Bounded {
+    fn push(&mut self, more: &str) -> Option<()> {
+        if self.text.len() + more.len() > self.bytes_max {
+            return None;
+        }
+        self.text.push_str(more);
+        Some(())
+    }
+}
+
+/// A text that is the same after its variables are put in.
 pub fn escape(text: &str) -> String {
     text.replace('$', "$$")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{BTreeMap, Template, environment, escape, expand};
+    use super::{ALL_BYTES_MAX, BTreeMap, Budget, TEXT_BYTES_MAX, Template, TooLarge, escape};
+
+    fn expand(text: &str, variables: &BTreeMap<String, String>) -> String {
+        super::expand(text, variables, TEXT_BYTES_MAX).expect("it is short")
+    }
+
+    fn environment(variables: &[(String, Template)]) -> Result<Vec<(String, String)>, TooLarge> {
+        Budget::default().environment(variables)
+    }
+
+    fn text(name: &str, value: &str) -> (String, Template) {
+        (name.to_owned(), Template::Text(value.to_owned()))
+    }
+
+    /// Sixty lines stood for 2^61 bytes, and the kernel ended the control plane at each start.
+    #[test]
+    fn variables_that_double_are_refused_by_name() {
+        let mut variables = vec![text("A0", "xx")];
+        for number in 1..60 {
+            let (before, name) = (number - 1, format!("A{number}"));
+            variables.push(text(&name, &format!("$(A{before})$(A{before})")));
+        }
+        let name = "A16".to_owned();
+        assert_eq!(environment(&variables), Err(TooLarge::Variable { name }));
+        assert!(
+            environment(&variables[..16]).is_ok(),
+            "65536 bytes are none too many"
+        );
+    }
+
+    #[test]
+    fn a_variable_counts_with_its_name_and_an_argument_alone() {
+        let longest = "x".repeat(TEXT_BYTES_MAX - 2);
+        assert!(environment(&[text("A", &longest)]).is_ok());
+        let name = "AB".to_owned();
+        assert_eq!(
+            environment(&[text("AB", &longest)]),
+            Err(TooLarge::Variable { name: name.clone() })
+        );
+        let literal = (name.clone(), Template::Literal(longest.clone()));
+        assert_eq!(environment(&[literal]), Err(TooLarge::Variable { name }));
+        let endless = (longest.clone() + "xxx", Template::Text(String::new()));
+        assert!(
+            environment(&[endless]).is_err(),
+            "a name alone can be too long"
+        );
+        let command = |text: String| {
+            let parts = ["sh".to_owned(), text];
+            Budget::default().command(parts.iter(), &known())
+        };
+        assert!(command(format!("{longest}$(A)$(A)")).is_ok());
+        let number = 1;
+        assert_eq!(
+            command(format!("{longest}$(A)$(A)$(A)")),
+            Err(TooLarge::Argument { number })
+        );
+    }
+
+    #[test]
+    fn all_together_are_bounded_and_what_is_replaced_counts() {
+        let large = "x".repeat(100_000);
+        let many: Vec<_> = (0..100).map(|it| text(&format!("A{it}"), &large)).collect();
+        let what = "env \"A10\"".to_owned();
+        assert_eq!(environment(&many), Err(TooLarge::Together { what }));
+        let same: Vec<_> = (0..100).map(|_| text("A", &large)).collect();
+        assert!(environment(&same).is_err());
+        let small: Vec<_> = (0..200_000).map(|it| text(&it.to_string(), "")).collect();
+        assert!(
+            environment(&small).is_err(),
+            "each costs, though it is empty"
+        );
+        let mut budget = Budget::default();
+        let variables = budget.environment(&many[..5]).expect("half of it");
+        let known: BTreeMap<_, _> = variables.into_iter().collect();
+        let parts = vec!["$(A0)".to_owned(); 1_000];
+        let told = budget
+            .command(parts.iter(), &known)
+            .expect_err("a hundred times");
+        assert_eq!(
+            told.to_string(),
+            format!(
+                "argument 5 of the command is too large: up to it, env and command have more than \
+                 {ALL_BYTES_MAX} bytes together"
+            )
+        );
+    }
+
+    /// Each `$(` looked for its end behind all others: some minutes for a megabyte.
+    #[test]
+    fn names_without_an_end_cost_no_more_than_their_length() {
+        let text = "$(".repeat(4_000_000);
+        let bytes_max = text.len();
+        assert_eq!(super::expand(&text, &known(), bytes_max), Some(text));
+        let empty = BTreeMap::from([("E".to_owned(), String::new())]);
+        let text = "$(E)".repeat(1_000_000) + &"$(".repeat(1_000_000);
+        let expect = "$(".repeat(1_000_000);
+        assert_eq!(super::expand(&text, &empty, bytes_max), Some(expect));
+    }
 
     fn known() -> BTreeMap<String, String> {
         BTreeMap::from([("A".to_owned(), "1".to_owned())])
@@ -108,7 +325,8 @@ mod tests {
             ),
             ("THIRD".to_owned(), text("$(SECOND)!")),
             ("FIRST".to_owned(), text("again")),
-        ]);
+        ])
+        .expect("it is short");
         let expect = [
             ("FIRST", "again"),
             ("SECOND", "$(FIRST)"),

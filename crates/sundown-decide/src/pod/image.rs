@@ -33,15 +33,28 @@ pub(super) fn waits_for(
         Some(node::Image::Unavailable { message }) => {
             let is_fresh = shown_until(image, scene.facts).is_some_and(|until| scene.now < until);
             Some(if is_fresh {
-                let message = format!("failed to pull image \"{image}\": {message}");
+                let message = format!("failed to pull image \"{}\": {message}", shown(image));
                 ("ErrImagePull".to_owned(), message)
             } else {
+                let image = shown(image);
                 let message =
                     format!("Back-off pulling image \"{image}\": ErrImagePull: {message}");
                 ("ImagePullBackOff".to_owned(), message)
             })
         }
     }
+}
+
+/// How much of an image is shown: as long as any name in a registry, since some are no names at all.
+const SHOWN_LEN_MAX: usize = 512;
+
+/// An image as sentences about it show it.
+pub(super) fn shown(image: &str) -> String {
+    let mut start: String = image.chars().take(SHOWN_LEN_MAX).collect();
+    if start.len() < image.len() {
+        start.push_str("...");
+    }
+    start
 }
 
 /// When the way in which a missing image is shown changes by itself.
@@ -59,7 +72,7 @@ pub(super) fn decide(
     let query = node::Query::Image {
         image: image.into(),
     };
-    let named = || image.to_owned();
+    let named = || shown(image);
     match facts.image(image) {
         Some(node::Image::Ready) => Decision::idle(Reason::ImageReady { image: named() }),
         Some(node::Image::Making { progress }) => Decision::idle(Reason::ImageMade {

@@ -9,7 +9,7 @@ use sundown_model::node::{Launch, Mount, Run, Variable};
 use super::downward::{self, Seen};
 use super::expand::escape;
 use super::view::{ContainerView, PodView};
-use super::{sandbox, unsupported, user};
+use super::{confinement, sandbox, unsupported, user};
 use crate::json::{is_set, list, text, texts};
 
 /// Under which name and port pods find the API server.
@@ -82,6 +82,7 @@ pub(super) fn launch(
         directory: text(json, "workingDir").to_owned(),
         mounts: mounts(pod, json, place)?,
         read_only_root: root == Some(&Value::Bool(true)),
+        dropped: confinement::dropped(container),
         run_as: user::run_as(pod, container),
     })
 }

@@ -5,8 +5,9 @@ use sundown_model::{Action, Note, Subject, node};
 
 use super::chart::{Chart, Next, Scene, Shown, Standing};
 use super::decide::refusal;
+use super::image::shown;
 use super::view::{ContainerView, PodView, Recorded};
-use super::{hook, probe};
+use super::{confinement, hook, probe};
 
 /// All that there is to tell now.
 pub(super) fn of(scene: &Scene<'_>, chart: &Chart) -> Vec<Action> {
@@ -25,13 +26,18 @@ pub(super) fn warning(pod: &PodView<'_>, reason: &str, message: String) -> Actio
 }
 
 fn note(pod: &PodView<'_>, warning: bool, reason: &str, message: String) -> Action {
-    Action::Tell(Note {
+    Action::Tell(word(pod, warning, reason, message))
+}
+
+fn word(pod: &PodView<'_>, warning: bool, reason: &str, message: String) -> Note {
+    Note {
         about: pod.object.key().clone(),
         uid: pod.uid.clone(),
         warning,
         reason: reason.into(),
         message,
-    })
+        quote: String::new(),
+    }
 }
 
 fn place(scene: &Scene<'_>, told: &mut Vec<Action>) {
@@ -42,11 +48,12 @@ fn place(scene: &Scene<'_>, told: &mut Vec<Action>) {
         Some((reason, message)) if reason.ends_with("NotFound") => {
             told.push(warning(pod, "FailedMount", message.to_owned()));
         }
+        // The containers tell of it.
+        Some((super::CLOSED_PATH, _)) | None => {}
         Some((_, message)) => {
             let message = format!("Failed to create pod sandbox: {message}");
             told.push(warning(pod, "FailedCreatePodSandBox", message));
         }
-        None => {}
     }
 }
 
@@ -60,15 +67,15 @@ fn image(scene: &Scene<'_>, container: &ContainerView<'_>, it: &Standing, told: 
     }
     match (reason.as_str(), scene.facts.image(image)) {
         ("ErrImagePull", _) => {
-            let message = format!("Failed to pull image \"{image}\": {message}");
+            let message = format!("Failed to pull image \"{}\": {message}", shown(image));
             told.push(warning(pod, "Failed", message));
         }
         ("ImagePullBackOff", _) => {
-            let message = format!("Back-off pulling image \"{image}\"");
+            let message = format!("Back-off pulling image \"{}\"", shown(image));
             told.push(note(pod, false, "BackOff", message));
         }
         (_, Some(node::Image::Making { .. })) => {
-            let message = format!("Pulling image \"{image}\"");
+            let message = format!("Pulling image \"{}\"", shown(image));
             told.push(note(pod, false, "Pulling", message));
         }
         (
@@ -103,8 +110,11 @@ fn life(scene: &Scene<'_>, container: &ContainerView<'_>, it: &Standing, told: &
             if !was_running {
                 begun(pod, container, told);
             }
-            for trouble in probe::troubles(pod, container, &it.run(pod), scene.facts) {
-                told.push(warning(pod, "Unhealthy", trouble));
+            for (message, quote) in probe::troubles(pod, container, &it.run(pod), scene.facts) {
+                told.push(Action::Tell(Note {
+                    quote,
+                    ..word(pod, true, "Unhealthy", message)
+                }));
             }
             if let Next::Stop { why, .. } = &it.next {
                 told.push(note(pod, false, "Killing", why.clone()));
@@ -145,4 +155,7 @@ fn begun(pod: &PodView<'_>, container: &ContainerView<'_>, told: &mut Vec<Action
         "Started",
         format!("Started container {name}"),
     ));
+    for sentence in confinement::unmet(pod, container) {
+        told.push(warning(pod, "NotEnforced", sentence));
+    }
 }

@@ -175,13 +175,13 @@ pub(super) fn health(scene: &Scene<'_>, container: &ContainerView<'_>, run: &nod
     }
 }
 
-/// The trouble that a probe found last, to be told.
+/// The trouble that a probe found last, to be told: in our words, then in those of the pod.
 pub(super) fn troubles(
     pod: &PodView<'_>,
     container: &ContainerView<'_>,
     run: &node::Run,
     facts: &Facts,
-) -> Vec<String> {
+) -> Vec<(String, String)> {
     let told = Purpose::ALL.into_iter().filter_map(|purpose| {
         let view = ProbeView::of(container, purpose)?;
         let reply = &facts.reply(&view.question(run))?.reply;
@@ -192,7 +192,12 @@ pub(super) fn troubles(
             return None;
         };
         let is_asked = pod.deletion.is_none();
-        is_asked.then(|| format!("{} probe failed: {trouble}", purpose.word()))
+        is_asked.then(|| {
+            (
+                format!("{} probe failed: ", purpose.word()),
+                trouble.clone(),
+            )
+        })
     });
     told.collect()
 }

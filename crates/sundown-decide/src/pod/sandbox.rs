@@ -111,7 +111,10 @@ fn content(pod: &PodView<'_>, volume: &Value, place: &Place<'_>) -> Result<Conte
         let bytes = quantity::units(size).filter(|_| !size.is_empty());
         return Ok(Content::Empty {
             in_memory: text(empty, "medium") == "Memory",
-            size_bytes: bytes.and_then(|bytes| u64::try_from(bytes).ok()),
+            // Zero is what is written for "no limit of its own".
+            size_bytes: bytes
+                .and_then(|bytes| u64::try_from(bytes).ok())
+                .filter(|bytes| *bytes > 0),
         });
     }
     if let Some(host) = volume.get("hostPath") {

@@ -210,5 +210,6 @@ fn note(verdict: &Verdict<'_>, warning: bool, reason: &str, message: String) -> 
         warning,
         reason: reason.into(),
         message,
+        quote: String::new(),
     })
 }

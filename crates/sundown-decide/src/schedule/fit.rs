@@ -35,7 +35,8 @@ impl<'a> NodeView<'a> {
 
     pub(super) fn take(&mut self, pod: &PodView<'a>) {
         for (name, amount) in &pod.requests {
-            *self.taken.entry(name.clone()).or_default() += amount;
+            let taken = self.taken.entry(name.clone()).or_default();
+            *taken = taken.saturating_add(*amount);
         }
         self.pods.push(pod.object);
     }

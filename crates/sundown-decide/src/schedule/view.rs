@@ -195,7 +195,8 @@ fn requests(object: &Object) -> Amounts {
 
 fn add(total: &mut Amounts, amounts: Option<&Value>) {
     for (name, amount) in read(amounts) {
-        *total.entry(name).or_default() += amount;
+        let sum = total.entry(name).or_default();
+        *sum = sum.saturating_add(amount);
     }
 }
 

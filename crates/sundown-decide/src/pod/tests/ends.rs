@@ -81,6 +81,7 @@ fn a_release_that_failed_is_tried_again() {
         missing: None,
         reason: "StillRunning".to_owned(),
         message: "attempt 0 of container main still runs".to_owned(),
+        quote: String::new(),
     });
     let scene = life.scene.clone();
     life.scene = scene.done(Subject::Release(uid()), 7, refused);

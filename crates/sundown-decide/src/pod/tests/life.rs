@@ -209,7 +209,7 @@ impl Life {
     pub(super) fn notes(&self, seconds: i64) -> Vec<String> {
         let actions = self.decide(seconds).actions.into_iter();
         let notes = actions.filter_map(|action| match action {
-            Action::Tell(note) => Some(format!("{}: {}", note.reason, note.message)),
+            Action::Tell(note) => Some(format!("{}: {}", note.reason, note.text())),
             Action::Api(_) | Action::Do(_) => None,
         });
         notes.collect()

@@ -19,6 +19,7 @@ fn lacking(plural: &str, name: &str) -> DeedOutcome {
         missing: Some(ObjectKey::namespaced(&resource, "here", name)),
         reason: "ConfigMapNotFound".to_owned(),
         message: format!("{plural} {name:?} not found"),
+        quote: String::new(),
     })
 }
 

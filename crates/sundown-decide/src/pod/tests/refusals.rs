@@ -1,7 +1,7 @@
 //! What is refused by name, what is done, and what may stand in a manifest.
 
 use serde_json::{Value, json};
-use sundown_model::node::{Call, RunAs};
+use sundown_model::node::{CAPABILITIES, Call, RunAs};
 
 use super::life::{Life, a_pod, run, signals, starts};
 use crate::pod::Reason;
@@ -161,6 +161,38 @@ fn what_a_container_asks_for_in_vain_is_refused_by_name() {
 }
 
 #[test]
+fn rights_and_profiles_that_cannot_be_had_are_refused_by_name() {
+    for (container, field) in [
+        (
+            json!({ "securityContext": { "capabilities": { "add": ["CHOWN", "CAP_NET_RAW"] } } }),
+            "securityContext.capabilities.add: NET_RAW",
+        ),
+        (
+            json!({ "securityContext": { "capabilities": { "add": ["ALL"] } } }),
+            "securityContext.capabilities.add: ALL",
+        ),
+        (
+            json!({ "securityContext": { "seccompProfile": { "type": "Localhost" } } }),
+            "securityContext.seccompProfile.type: Localhost",
+        ),
+        (
+            json!({ "securityContext": { "appArmorProfile": { "type": "Localhost" } } }),
+            "securityContext.appArmorProfile.type: Localhost",
+        ),
+        (
+            json!({ "securityContext": { "procMount": "Unmasked" } }),
+            "securityContext.procMount: Unmasked",
+        ),
+        (
+            json!({ "securityContext": { "seLinuxOptions": { "level": "s0" } } }),
+            "securityContext.seLinuxOptions",
+        ),
+    ] {
+        is_refused(with_container(&container), field);
+    }
+}
+
+#[test]
 fn a_refused_container_is_named_before_the_turn_of_its_init_containers() {
     let main = json!([{ "name": "main", "image": "i", "securityContext": { "privileged": true } }]);
     let init = json!([{ "name": "first", "image": "i" }]);
@@ -176,7 +208,6 @@ fn what_changes_nothing_on_one_machine_may_stand_in_a_manifest() {
         json!({ "securityContext": {} }),
         json!({ "securityContext": { "fsGroup": 100, "supplementalGroups": [5] } }),
         json!({ "securityContext": { "runAsUser": 1000, "fsGroup": 100 } }),
-        json!({ "securityContext": { "seccompProfile": { "type": "RuntimeDefault" } } }),
         json!({ "hostNetwork": false, "hostPID": false, "hostUsers": true }),
         json!({ "dnsPolicy": "ClusterFirst" }),
         json!({ "dnsPolicy": "Default", "dnsConfig": { "options": [{ "name": "ndots" }] } }),
@@ -187,8 +218,10 @@ fn what_changes_nothing_on_one_machine_may_stand_in_a_manifest() {
     runs(with_container(&json!({
         "securityContext": {
             "allowPrivilegeEscalation": false, "privileged": false,
-            "capabilities": { "drop": ["ALL"], "add": ["SYS_PTRACE"] },
-            "seccompProfile": { "type": "RuntimeDefault" },
+            "capabilities": { "drop": ["ALL"], "add": ["NET_BIND_SERVICE"] },
+            "procMount": "Default",
+            "appArmorProfile": { "type": "Unconfined" },
+            "seccompProfile": { "type": "Unconfined" },
         },
         "terminationMessagePath": "/dev/termination-log",
         "terminationMessagePolicy": "File",
@@ -198,6 +231,67 @@ fn what_changes_nothing_on_one_machine_may_stand_in_a_manifest() {
         "livenessProbe": { "exec": { "command": ["true"] } },
         "startupProbe": { "httpGet": { "port": "gcs" } },
     })));
+}
+
+fn dropped(capabilities: &Value) -> Vec<String> {
+    let context = json!({ "securityContext": { "capabilities": capabilities } });
+    let calls = runs(with_container(&context));
+    let Some(Call::Start(launch)) = calls.last() else {
+        panic!("the start comes last: {calls:?}");
+    };
+    launch.dropped.clone()
+}
+
+#[test]
+fn rights_that_a_container_gives_up_are_told_to_the_node() {
+    let all = CAPABILITIES.map(str::to_owned);
+    let none: [String; 0] = [];
+    assert_eq!(dropped(&json!({})), none);
+    assert_eq!(dropped(&json!({ "drop": ["ALL"] })), all);
+    assert_eq!(dropped(&json!({ "drop": ["all"] })), all);
+    let some = dropped(&json!({ "drop": ["CAP_CHOWN", "NET_RAW", "kill"], "add": ["KILL"] }));
+    assert_eq!(some, ["CHOWN", "KILL"], "what is not there cannot go");
+    let but_one = dropped(&json!({ "drop": ["ALL"], "add": ["NET_BIND_SERVICE"] }));
+    assert_eq!(but_one.len(), all.len() - 1);
+    assert!(!but_one.contains(&"NET_BIND_SERVICE".to_owned()));
+}
+
+fn told_until_it_runs(pod: A) -> String {
+    let mut life = Life::of(pod);
+    let mut told = Vec::new();
+    for _ in 0..10 {
+        told.extend(life.notes(0));
+        for call in life.turn(0).1 {
+            life.carry_out(&call, 0);
+        }
+    }
+    told.join("\n")
+}
+
+#[test]
+fn what_common_manifests_carry_and_is_not_done_is_told() {
+    let profile = json!({ "type": "RuntimeDefault" });
+    let of_pod = with_spec(&json!({ "securityContext": { "seccompProfile": profile } }));
+    let of_container = with_container(&json!({ "securityContext": { "seccompProfile": profile } }));
+    let ptrace = json!({ "capabilities": { "add": ["SYS_PTRACE"] } });
+    let ptrace = with_container(&json!({ "securityContext": ptrace }));
+    for (pod, words) in [
+        (of_pod, "seccompProfile: RuntimeDefault is not enforced"),
+        (
+            of_container,
+            "seccompProfile: RuntimeDefault is not enforced",
+        ),
+        (ptrace, "SYS_PTRACE is not given to container main"),
+    ] {
+        let told = told_until_it_runs(pod);
+        assert!(
+            told.contains("NotEnforced: ") && told.contains(words),
+            "{told}"
+        );
+    }
+    let own = json!({ "securityContext": { "seccompProfile": { "type": "Unconfined" } } });
+    let pod = with_container(&own).with("/spec/securityContext/seccompProfile", profile);
+    assert!(!told_until_it_runs(pod).contains("NotEnforced"));
 }
 
 #[test]
@@ -266,6 +360,7 @@ fn a_last_command_that_fails_is_told_and_the_end_follows() {
         missing: None,
         reason: "FailedPreStopHook".to_owned(),
         message: "command exited with 1".to_owned(),
+        quote: String::new(),
     };
     let outcome = DeedOutcome::Refused(refusal);
     life.scene = life.scene.clone().done(Subject::Hook(run(0)), 11, outcome);

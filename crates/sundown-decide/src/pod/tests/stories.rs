@@ -296,6 +296,7 @@ fn what_the_node_refuses_is_told_and_shown() {
             missing: None,
             reason: reason.to_owned(),
             message: "configmap \"c\" not found".to_owned(),
+            quote: String::new(),
         })
     };
     let scene = life.scene.clone();
@@ -325,6 +326,28 @@ fn what_the_node_refuses_is_told_and_shown() {
     );
 }
 
+/// Which directories are closed to pods only the node knows; people find it where other refused
+/// fields stand.
+#[test]
+fn a_host_path_that_the_node_does_not_give_is_refused_by_name() {
+    let mut life = Life::of(a_pod());
+    let message = "volume \"host\": hostPath / is refused: it is the whole file system";
+    let refusal = DeedOutcome::Refused(DeedRefusal {
+        missing: None,
+        reason: crate::pod::CLOSED_PATH.to_owned(),
+        message: message.to_owned(),
+        quote: String::new(),
+    });
+    let scene = life.scene.clone();
+    life.scene = scene.done(Subject::Pod(uid()), 0, refusal);
+    assert_eq!(life.notes(0), [format!("Failed: Error: {message}")]);
+    life.turn(1);
+    let waiting = life.status("/containerStatuses/0/state/waiting");
+    assert_eq!(waiting["reason"], "CreateContainerConfigError");
+    assert_eq!(waiting["message"], message);
+    assert_eq!(life.status("/phase"), "Pending");
+}
+
 /// `kubectl logs` said "not available" and `describe` knew no node, as long as a volume was missing.
 #[test]
 fn a_place_that_could_not_be_made_is_shown_as_being_made() {
@@ -333,6 +356,7 @@ fn a_place_that_could_not_be_made_is_shown_as_being_made() {
         missing: None,
         reason: "ConfigMapNotFound".to_owned(),
         message: "configmap \"c\" not found".to_owned(),
+        quote: String::new(),
     });
     let scene = life.scene.clone();
     life.scene = scene.done(Subject::Pod(uid()), 0, refused);
