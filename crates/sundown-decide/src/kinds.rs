@@ -26,6 +26,14 @@ pub const CRD: KnownKind = KnownKind {
     plural: "customresourcedefinitions",
 };
 
+/// rbac.authorization.k8s.io/v1 `ClusterRole`.
+pub const CLUSTER_ROLE: KnownKind = KnownKind {
+    group: "rbac.authorization.k8s.io",
+    version: "v1",
+    kind: "ClusterRole",
+    plural: "clusterroles",
+};
+
 /// v1 Pod.
 pub const POD: KnownKind = KnownKind {
     group: "",

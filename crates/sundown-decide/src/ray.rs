@@ -98,6 +98,14 @@ pub(crate) fn note(about: &Object, warning: bool, reason: &str, message: String)
     Action::Tell(word(about, warning, reason, message))
 }
 
+/// A warning that ends with what Ray said, word for word.
+pub(crate) fn quoting(about: &Object, reason: &str, message: String, quote: String) -> Action {
+    Action::Tell(Note {
+        quote,
+        ..word(about, true, reason, message)
+    })
+}
+
 fn word(about: &Object, warning: bool, reason: &str, message: String) -> Note {
     Note {
         about: about.key().clone(),
@@ -105,6 +113,7 @@ fn word(about: &Object, warning: bool, reason: &str, message: String) -> Note {
         warning,
         reason: reason.into(),
         message,
+        quote: String::new(),
     }
 }
 

@@ -25,8 +25,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use sundown_kinds::Settings;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Scope,
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Object, ObjectKey,
+    Part, Permit, Scope,
 };
 
 use crate::kinds::{POD, RAY_CLUSTER, SERVICE};
@@ -86,6 +86,7 @@ impl Controller for RayClusters {
             permits: &[Permit::Create],
         },
     ];
+    const OWNERS: &'static [KnownKind] = &[RAY_CLUSTER];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {

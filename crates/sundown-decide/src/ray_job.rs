@@ -31,8 +31,8 @@ use std::collections::BTreeSet;
 use jiff::{SignedDuration, Timestamp};
 use sundown_kinds::Settings;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Port, Scope,
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Object, ObjectKey,
+    Part, Permit, Port, Scope,
 };
 
 use crate::kinds::{JOB, RAY_CLUSTER, RAY_JOB, SERVICE};
@@ -155,6 +155,7 @@ impl Controller for RayJobs {
             permits: &[Permit::Create, Permit::Delete],
         },
     ];
+    const OWNERS: &'static [KnownKind] = &[RAY_JOB];
     const PORTS: &'static [Port] = &[Port::Ray];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {

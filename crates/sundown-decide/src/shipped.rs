@@ -4,8 +4,8 @@
 use sundown_model::Controller;
 
 use crate::{
-    Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig, Scheduler,
-    ServiceNames, Ttl,
+    Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig,
+    RoleAggregation, Scheduler, ServiceNames, Ttl,
 };
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
@@ -21,6 +21,7 @@ pub fn shipped(crew: &mut impl Crew) {
     crew.take(Ttl);
     crew.take(Namespaces);
     crew.take(Definitions);
+    crew.take(RoleAggregation);
 }
 
 /// Names the controllers of Ray. They need a way to the dashboards of the clusters they make.

@@ -310,5 +310,6 @@ fn misplaced_note(object: &Object, owner: &OwnerRef, sight: &Sight<'_>) -> Optio
         warning: true,
         reason: "OwnerRefInvalidNamespace".into(),
         message,
+        quote: String::new(),
     }))
 }

@@ -7,7 +7,7 @@ use sundown_kinds::constants::{
 };
 use sundown_kinds::names::NodeType;
 use sundown_kinds::pod;
-use sundown_model::Part;
+use sundown_model::{Part, is_redacted};
 
 use super::plan::{Plan, obituary};
 use super::view::Sight;
@@ -91,7 +91,8 @@ pub(super) fn is_outdated(sight: &Sight<'_>, plan: &mut Plan) -> bool {
         return false;
     }
     let made_from = head.annotation(ANNOTATION_RECREATE_HASH);
-    !made_from.is_empty() && made_from != hash
+    // A replayed record does not tell the hash: then nothing is known to have changed.
+    !made_from.is_empty() && made_from != hash && !is_redacted(made_from)
 }
 
 fn is_not_restarted(sight: &Sight<'_>) -> bool {

@@ -7,7 +7,7 @@ use sundown_model::{Action, Decision, Object, Part};
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later};
-use crate::ray::{note, patch, place};
+use crate::ray::{patch, place, quoting};
 
 /// Decides on a job that is being deleted.
 pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
@@ -32,11 +32,11 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         Stop::Ended => Decision::act(release(sight.object), Reason::Releases),
         Stop::GaveUp(why) => {
             let message = format!(
-                "The Ray job {} of {} could not be stopped in time and may still run: {why}",
+                "The Ray job {} of {} could not be stopped in time and may still run: ",
                 sight.job.status.job_id,
                 place(sight.object.key())
             );
-            let told = note(sight.object, true, "FailedToStopRayJob", message);
+            let told = quoting(sight.object, "FailedToStopRayJob", message, why);
             Decision::act_all(vec![release(sight.object), told], Reason::Releases)
         }
     }

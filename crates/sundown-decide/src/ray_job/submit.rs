@@ -52,7 +52,7 @@ pub(super) fn over_http(
                 lost(sight, text)
             }
             "Invalid" => {
-                let text = format!("Job submission has failed: {}", refusal.message);
+                let text = format!("Job submission has failed: {}", refusal.text());
                 outcome::fail(sight, next, Failure::Submission, text)
             }
             _ => again(
@@ -61,7 +61,7 @@ pub(super) fn over_http(
                 told,
                 &intent,
                 submission,
-                &refusal.message,
+                &refusal.text(),
                 last.ended_at,
             ),
         },

@@ -90,6 +90,7 @@ impl Ray {
                 missing: None,
                 reason: reason.to_owned(),
                 message: "no".to_owned(),
+                quote: String::new(),
             })
         };
         if self.is_down {

@@ -1,0 +1,134 @@
+//! When an aggregated role is written, and with which rules.
+
+use serde_json::{Value, json};
+use sundown_model::{Action, Cache, Change, Controller, Decision, Explain, Patch, Write};
+
+use super::{Reason, RoleAggregation};
+use crate::kinds::CLUSTER_ROLE;
+use crate::testing::{A, Scene, a};
+
+fn role(name: &str) -> A {
+    a("clusterrole", name)
+}
+
+fn rule(resource: &str) -> Value {
+    json!({ "apiGroups": [""], "resources": [resource], "verbs": ["get"] })
+}
+
+/// A role that others may select.
+fn part(name: &str, rules: &[&str]) -> A {
+    let rules: Vec<Value> = rules.iter().map(|it| rule(it)).collect();
+    let labels = json!({ "to-whole": "true" });
+    let role = role(name).with("/metadata/labels", labels);
+    role.with("/rules", rules.into())
+}
+
+fn whole(rules: &[&str]) -> A {
+    let selector = json!({ "matchLabels": { "to-whole": "true" } });
+    let rules: Vec<Value> = rules.iter().map(|it| rule(it)).collect();
+    let role = role("whole").with("/rules", rules.into());
+    role.with(
+        "/aggregationRule",
+        json!({ "clusterRoleSelectors": [selector] }),
+    )
+}
+
+fn decide(scene: &Scene<RoleAggregation>, role: &A) -> Decision<Reason> {
+    let decision = scene.decide(&role.key(), 0);
+    assert!(!decision.reason.code().is_empty() && !decision.reason.sentence().is_empty());
+    decision
+}
+
+fn written(decision: &Decision<Reason>) -> Value {
+    assert_eq!(decision.reason, Reason::Aggregates);
+    let [
+        Action::Api(Write::Patch {
+            patch: Patch::Merge(patch),
+            ..
+        }),
+    ] = &decision.actions[..]
+    else {
+        panic!("one patch: {decision:?}");
+    };
+    patch["rules"].clone()
+}
+
+#[test]
+fn a_role_gets_the_rules_of_those_it_selects_each_once_in_their_order() {
+    let scene = Scene::new(RoleAggregation)
+        .seeing(&whole(&[]))
+        .seeing(&part("b", &["pods", "secrets"]))
+        .seeing(&part("a", &["nodes", "pods"]))
+        .seeing(&role("other").with("/rules", json!([rule("services")])));
+    let expect = json!([rule("nodes"), rule("pods"), rule("secrets")]);
+    assert_eq!(written(&decide(&scene, &whole(&[]))), expect);
+}
+
+#[test]
+fn a_role_that_is_up_to_date_is_left_alone() {
+    let own = whole(&["pods"]);
+    let scene = Scene::new(RoleAggregation)
+        .seeing(&own)
+        .seeing(&part("a", &["pods"]));
+    assert_eq!(decide(&scene, &own), Decision::idle(Reason::UpToDate));
+    let empty = Scene::new(RoleAggregation).seeing(&whole(&[]));
+    assert_eq!(decide(&empty, &own), Decision::idle(Reason::UpToDate));
+}
+
+#[test]
+fn a_rule_goes_with_the_role_that_brought_it() {
+    let own = whole(&["pods", "secrets"]);
+    let gone = part("b", &["secrets"]);
+    let scene = Scene::new(RoleAggregation)
+        .seeing(&own)
+        .seeing(&part("a", &["pods"]))
+        .seeing(&gone)
+        .seeing_the_end_of(&gone);
+    assert_eq!(written(&decide(&scene, &own)), json!([rule("pods")]));
+}
+
+/// It would otherwise keep every rule that it ever had.
+#[test]
+fn a_role_does_not_gather_its_own_rules() {
+    let own = whole(&["pods"]).with("/metadata/labels", json!({ "to-whole": "true" }));
+    let scene = Scene::new(RoleAggregation).seeing(&own);
+    assert_eq!(written(&decide(&scene, &own)), json!([]));
+}
+
+#[test]
+fn nothing_is_written_about_roles_that_are_gone_going_plain_or_not_all_known() {
+    let scene = Scene::new(RoleAggregation);
+    assert_eq!(decide(&scene, &whole(&[])).reason, Reason::Gone);
+    let plain = part("a", &["pods"]);
+    assert_eq!(
+        decide(&scene.clone().seeing(&plain), &plain).reason,
+        Reason::OwnRules
+    );
+    let going = whole(&["pods"]).deleting(&["example.com/x"]);
+    assert_eq!(
+        decide(&scene.seeing(&going), &going).reason,
+        Reason::Terminating
+    );
+    let mut cache = Cache::default();
+    cache.put(whole(&["pods"]).build(), sundown_model::Step::default());
+    let decision = RoleAggregation.decide(
+        &whole(&[]).key(),
+        &cache,
+        &sundown_model::Facts::default(),
+        crate::testing::at(0),
+    );
+    assert_eq!(decision, Decision::idle(Reason::AwaitsRoles));
+}
+
+#[test]
+fn every_role_touches_those_that_may_select_it() {
+    let scene = Scene::new(RoleAggregation).seeing(&whole(&[]));
+    for change in [
+        Change::Deleted(part("a", &["pods"]).build()),
+        Change::Freshness(CLUSTER_ROLE.resource()),
+    ] {
+        let mut touched = std::collections::BTreeSet::new();
+        RoleAggregation.observe(&change, &scene.cache, &mut touched);
+        assert!(touched.contains(&whole(&[]).key()), "{change:?}");
+    }
+}
