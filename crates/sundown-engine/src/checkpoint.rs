@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::engine::{Engine, State};
+use crate::flight::Veil;
 
 /// A saved engine.
 #[derive(Debug, Serialize, Deserialize)]
@@ -16,19 +17,26 @@ struct Saved {
 impl Engine {
     /// Saves everything that the next step depends on.
     pub fn checkpoint(&self) -> Value {
-        let slots = self
-            .slots
-            .iter()
-            .map(|slot| (slot.name().to_owned(), slot.save()))
-            .collect();
-        let saved = Saved {
-            state: self.state.clone(),
-            slots,
-        };
-        serde_json::to_value(saved).expect("the engine's state is plain data with text keys")
+        serde_json::to_value(self.saved(None))
+            .expect("the engine's state is plain data with text keys")
     }
 
-    /// Goes on from a checkpoint. Controllers rebuild their own state from the cache.
+    /// The same, as it may stand in a flight record.
+    pub(crate) fn checkpoint_behind(&self, veil: &Veil) -> Value {
+        veil.over(&self.saved(Some(veil)))
+    }
+
+    fn saved(&self, veil: Option<&Veil>) -> Saved {
+        let slots = self.slots.iter();
+        let slots = slots.map(|slot| (slot.name().to_owned(), slot.save(veil)));
+        Saved {
+            state: self.state.clone(),
+            slots: slots.collect(),
+        }
+    }
+
+    /// Goes on from a checkpoint. Controllers rebuild their own state from the cache and
+    /// from what the node reported.
     ///
     /// Errors: the checkpoint is of another form, or of an engine with other controllers.
     pub fn restore(&mut self, checkpoint: &Value) -> Result<(), serde_json::Error> {
@@ -45,7 +53,7 @@ impl Engine {
                 .iter()
                 .find(|(name, _)| name == slot.name())
                 .ok_or_else(|| serde::de::Error::custom(format!("no queue of {}", slot.name())))?;
-            slot.load(queue, &self.state.cache)?;
+            slot.load(queue, &self.state.cache, &self.state.facts)?;
         }
         Ok(())
     }

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::json;
-use sundown_model::{Deed, Draft, Grant, Note, ObjectKey, Permit, Port, Resource, Uid, Write};
+use sundown_model::{
+    Deed, Draft, Grant, Note, ObjectKey, Permit, Port, Resource, Uid, Write, byte_count,
+};
 
 use crate::effect::Brake;
 use crate::engine::Birth;
@@ -86,7 +88,7 @@ pub(crate) fn event_of(
             "uid": note.uid.as_str(),
         },
         "reason": &*note.reason,
-        "message": note.message,
+        "message": note.text(),
         "type": if note.warning { "Warning" } else { "Normal" },
         "source": { "component": by },
         "firstTimestamp": at,
@@ -97,9 +99,15 @@ pub(crate) fn event_of(
     Draft::new(key, body)
 }
 
-/// What a note says, as a number: the same note told twice has the same.
+/// What a note says, as a number: the same note told twice has the same. Of a quote only the length
+/// counts: the number stands in records, from which the words of others must not be guessed.
 pub(crate) fn mark(note: &Note) -> u64 {
-    fnv1a([note.uid.as_str(), &note.reason, &note.message])
+    let words = [note.uid.as_str(), &note.reason, &note.message];
+    if note.quote.is_empty() {
+        return fnv1a(words);
+    }
+    let [uid, reason, message] = words;
+    fnv1a([uid, reason, message, &byte_count(&note.quote).to_string()])
 }
 
 /// What a read may prove about a write that was to be told of; None: nothing, or nobody's.

@@ -1,21 +1,26 @@
 //! The flight record: every turn of an engine as one line, without secrets, so that a life in
 //! production can be lived again on a laptop. Files and rings are the shell's business.
+//!
+//! What a line shows is on one list, in `shown`; everything else is hidden by the serializer.
+
+mod fields;
+mod hiding;
+mod shown;
+mod veil;
+
+use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::effect::{Effect, Input};
 use crate::engine::Engine;
 
-/// The form of the lines. A reader refuses what it does not know.
-pub const FORMAT: u32 = 1;
+pub use veil::Veil;
 
-/// What stands in the place of a secret.
-const REDACTED: &str = "[redacted]";
-const HIDDEN_YAML: &str = "redacted: \"[redacted]\"";
-/// Where kubectl keeps the whole manifest, values of variables included.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// The form of the lines. A reader refuses what it does not know.
+pub const FORMAT: u32 = 2;
 
 /// One line of a flight record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,22 +42,20 @@ pub enum Record {
 }
 
 impl Record {
-    /// The first line of a record of this engine.
-    pub fn begin(engine: &Engine, at: Timestamp) -> Self {
+    /// The first line of a record of this engine, behind this veil.
+    pub fn begin(engine: &Engine, at: Timestamp, veil: &Veil) -> Self {
         let controllers = engine.controllers().map(ToOwned::to_owned).collect();
         Self::Begin {
             format: FORMAT,
             at,
             controllers,
-            checkpoint: engine.checkpoint(),
+            checkpoint: engine.checkpoint_behind(veil),
         }
     }
 
-    /// The line as it is written: one line of JSON, every secret replaced.
-    pub fn line(&self) -> String {
-        let mut json = serde_json::to_value(self).expect("records are plain data with text keys");
-        redact(&mut json);
-        json.to_string()
+    /// The line as it is written: one line of JSON, behind the veil of its record.
+    pub fn line(&self, veil: &Veil) -> String {
+        veil.over(self).to_string()
     }
 }
 
@@ -92,7 +95,7 @@ pub fn replay(engine: &mut Engine, record: Record) -> Result<Option<Replayed>, S
                 engine.take(input, at);
             }
             let effects: Vec<_> = std::iter::from_fn(|| engine.next(at)).collect();
-            if shown(&effects) == shown(&recorded) {
+            if is_same(&effects, &recorded) {
                 return Ok(Some(Replayed::Same { at, effects }));
             }
             Ok(Some(Replayed::Differs {
@@ -104,99 +107,34 @@ pub fn replay(engine: &mut Engine, record: Record) -> Result<Option<Replayed>, S
     }
 }
 
-/// Effects as they would stand in a record: secrets do not count as a difference.
-fn shown(effects: &[Effect]) -> Value {
-    let mut json = serde_json::to_value(effects).expect("effects are plain data with text keys");
-    redact(&mut json);
-    json
+/// Whether effects are the same: what is hidden, and what was made of it, does not count.
+fn is_same(one: &[Effect], other: &[Effect]) -> bool {
+    first_difference(one, other).is_none()
 }
 
-/// Replaces what may be secret: values of environment variables, contents of `data` and
-/// `stringData`, runtime environments in every form that they take, what was last applied as a whole,
-/// and every text whose name sounds like a credential.
-pub fn redact(json: &mut Value) {
-    match json {
-        Value::Object(map) => {
-            for (name, value) in map.iter_mut() {
-                match name.as_str() {
-                    "data" | "stringData" | "binaryData" | "env_vars" | LAST_APPLIED => {
-                        hide_texts(value);
-                    }
-                    "env" => hide_env(value),
-                    // Still a mapping: what replays it must not stumble over the form.
-                    "runtimeEnvYAML" => hide_as(value, HIDDEN_YAML),
-                    "runtime_env" => hide_whole(value),
-                    "args" | "command" => hide_runtime_env(value),
-                    name if sounds_secret(name) => hide_own_texts(value),
-                    _ => redact(value),
-                }
-            }
+/// Where effects first differ, in words; what is hidden, and what was made of it, does not count.
+pub fn first_difference(recorded: &[Effect], now: &[Effect]) -> Option<String> {
+    let veil = Veil::alike();
+    difference("", &veil.over(recorded), &veil.over(now))
+}
+
+fn difference(at: &str, recorded: &Value, now: &Value) -> Option<String> {
+    match (recorded, now) {
+        (Value::Object(recorded), Value::Object(now)) => {
+            let names: BTreeSet<_> = recorded.keys().chain(now.keys()).collect();
+            let side = |map: &Map<String, Value>, name: &String| map.get(name).cloned();
+            names.into_iter().find_map(|name| {
+                let (recorded, now) = (side(recorded, name), side(now, name));
+                let at = format!("{at}/{name}");
+                difference(&at, &recorded.unwrap_or_default(), &now.unwrap_or_default())
+            })
         }
-        Value::Array(items) => items.iter_mut().for_each(redact),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-    }
-}
-
-/// Puts one text in the place of another.
-fn hide_as(value: &mut Value, shown: &str) {
-    if value.as_str().is_some_and(|text| !text.is_empty()) {
-        *value = shown.into();
-    }
-}
-
-/// What it consisted of would differ in a replay, where its source is hidden.
-fn hide_whole(value: &mut Value) {
-    if !value.is_null() {
-        *value = REDACTED.into();
-    }
-}
-
-/// The words of a command that submits a job, with the environment in one of them.
-fn hide_runtime_env(words: &mut Value) {
-    for word in words.as_array_mut().into_iter().flatten() {
-        if word
-            .as_str()
-            .is_some_and(|it| it.contains("--runtime-env-json"))
-        {
-            hide_texts(word);
+        (Value::Array(recorded), Value::Array(now)) if recorded.len() == now.len() => {
+            let mut pairs = recorded.iter().zip(now).enumerate();
+            pairs.find_map(|(index, (recorded, now))| {
+                difference(&format!("{at}/{index}"), recorded, now)
+            })
         }
+        _ => (recorded != now).then(|| format!("{at}: recorded {recorded}, now {now}")),
     }
-}
-
-/// Containers list their variables, custom resources often map names to values.
-fn hide_env(env: &mut Value) {
-    let Value::Array(variables) = env else {
-        return hide_texts(env);
-    };
-    for variable in variables {
-        if let Some(value) = variable.get_mut("value") {
-            hide_texts(value);
-        }
-    }
-}
-
-/// A text or a list of texts; what lies deeper has names of its own.
-fn hide_own_texts(value: &mut Value) {
-    match value {
-        Value::String(_) => hide_texts(value),
-        Value::Array(items) => items.iter_mut().for_each(hide_own_texts),
-        Value::Object(_) => redact(value),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn hide_texts(value: &mut Value) {
-    match value {
-        Value::String(text) => REDACTED.clone_into(text),
-        Value::Array(items) => items.iter_mut().for_each(hide_texts),
-        Value::Object(map) => map.values_mut().for_each(hide_texts),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
-    }
-}
-
-fn sounds_secret(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["password", "token", "secret", "credential"]
-        .iter()
-        .any(|word| name.contains(word))
 }

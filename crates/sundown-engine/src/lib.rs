@@ -7,6 +7,7 @@
 
 mod backoff;
 mod barrier;
+mod broken;
 mod checkpoint;
 mod effect;
 mod engine;
@@ -21,6 +22,7 @@ mod slot;
 mod streams;
 pub mod wire;
 
+pub use broken::{PANICKED, broken};
 pub use effect::{Brake, Effect, EffectId, Failure, Input, Page, WatchEvent};
 pub use engine::{Config, Engine};
 pub use explain::{Explanation, deed_in_words, question_in_words};

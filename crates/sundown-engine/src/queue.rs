@@ -44,6 +44,19 @@ pub(crate) enum Resolved {
     },
 }
 
+impl Item {
+    /// One failure more: a longer wait, and at least as long as the server asked for.
+    fn pause(&mut self, retry_after_seconds: Option<u32>, now: Timestamp) {
+        self.failures += 1;
+        let own = retry_at(now, self.failures);
+        let asked = retry_after_seconds.map_or(Timestamp::MIN, |seconds| {
+            let wait = jiff::SignedDuration::from_secs(i64::from(seconds));
+            now.saturating_add(wait).unwrap_or(Timestamp::MAX)
+        });
+        self.not_before = self.not_before.max(Some(own.max(asked)));
+    }
+}
+
 impl<K: Clone + Ord> Queue<K> {
     pub(crate) fn new() -> Self {
         Self {
@@ -101,13 +114,7 @@ impl<K: Clone + Ord> Queue<K> {
                 retry_after_seconds,
             } = how
             {
-                item.failures += 1;
-                let own = retry_at(now, item.failures);
-                let asked = retry_after_seconds.map_or(Timestamp::MIN, |seconds| {
-                    let wait = jiff::SignedDuration::from_secs(i64::from(seconds));
-                    now.saturating_add(wait).unwrap_or(Timestamp::MAX)
-                });
-                item.not_before = item.not_before.max(Some(own.max(asked)));
+                item.pause(retry_after_seconds, now);
             }
             if !item.waits.is_empty() {
                 continue;
@@ -117,6 +124,14 @@ impl<K: Clone + Ord> Queue<K> {
             } else {
                 self.touch(key);
             }
+        }
+    }
+
+    /// Lets nobody who waits for this effect decide at once when all answers are in.
+    pub(crate) fn pause(&mut self, id: EffectId, now: Timestamp) {
+        for key in self.waiting.get(&id).into_iter().flatten() {
+            let item = self.items.get_mut(key).expect("a waiting key has an item");
+            item.pause(None, now);
         }
     }
 

@@ -81,7 +81,12 @@ impl Engine {
             }
             Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
             Outcome::Refused(refusal) => self.refused(id, &write, &refusal, now),
-            Outcome::Done(Answer::Accepted) | Outcome::Unknown => self.read_again(id, &write, now),
+            Outcome::Done(Answer::Accepted) => self.read_again(id, &write, now),
+            Outcome::Unknown => {
+                // A write that is lost each time would else be sent again as fast as reads come back.
+                self.slots.iter_mut().for_each(|slot| slot.pause(id, now));
+                self.read_again(id, &write, now)
+            }
         }
     }
 

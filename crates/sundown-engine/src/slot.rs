@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
-    Port,
+    Port, node,
 };
 
 use crate::effect::EffectId;
 use crate::explain::Explanation;
+use crate::flight::Veil;
 use crate::queue::{Queue, Resolved};
 
 /// What a decision is made on.
@@ -44,6 +45,8 @@ pub(crate) trait Runs: Debug + Send {
     fn wait(&mut self, id: EffectId);
     fn settle(&mut self, wake_at: Option<Timestamp>, parked: bool);
     fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp);
+    /// Counts a failure for those who wait for this effect, and lets them wait on.
+    fn pause(&mut self, id: EffectId, now: Timestamp);
     fn transfer(&mut self, from: EffectId, to: EffectId);
     fn waits_for(&self, id: EffectId) -> bool;
     fn fire(&mut self, now: Timestamp);
@@ -53,9 +56,16 @@ pub(crate) trait Runs: Debug + Send {
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation>;
     fn audit(&self, cache: &Cache) -> Result<(), String>;
     fn clone_box(&self) -> Box<dyn Runs>;
-    fn save(&self) -> Value;
-    /// Takes a saved queue; the controller's own state is rebuilt from the cache.
-    fn load(&mut self, saved: &Value, cache: &Cache) -> Result<(), serde_json::Error>;
+    /// The queue, behind the veil of a record if there is one.
+    fn save(&self, veil: Option<&Veil>) -> Value;
+    /// Takes a saved queue; the controller's own state is rebuilt from the cache and from what the node
+    /// reported.
+    fn load(
+        &mut self,
+        saved: &Value,
+        cache: &Cache,
+        facts: &Facts,
+    ) -> Result<(), serde_json::Error>;
 }
 
 impl Clone for Box<dyn Runs> {
@@ -152,6 +162,10 @@ impl<C: Controller> Runs for Slot<C> {
         self.queue.resolve(id, how, now);
     }
 
+    fn pause(&mut self, id: EffectId, now: Timestamp) {
+        self.queue.pause(id, now);
+    }
+
     fn transfer(&mut self, from: EffectId, to: EffectId) {
         self.queue.transfer(from, to);
     }
@@ -212,16 +226,31 @@ impl<C: Controller> Runs for Slot<C> {
         Box::new(self.clone())
     }
 
-    fn save(&self) -> Value {
-        serde_json::to_value(&self.queue).expect("a queue is plain data with text keys")
+    fn save(&self, veil: Option<&Veil>) -> Value {
+        match veil {
+            Some(veil) => veil.over(&self.queue),
+            None => {
+                serde_json::to_value(&self.queue).expect("a queue is plain data with text keys")
+            }
+        }
     }
 
-    fn load(&mut self, saved: &Value, cache: &Cache) -> Result<(), serde_json::Error> {
+    fn load(
+        &mut self,
+        saved: &Value,
+        cache: &Cache,
+        facts: &Facts,
+    ) -> Result<(), serde_json::Error> {
         self.controller = self.fresh.clone();
         let mut touched = BTreeSet::new();
         for object in cache.iter() {
             self.controller
                 .observe(&Change::Added(object.clone()), cache, &mut touched);
+        }
+        for pod in facts.pods() {
+            let report = node::Report::Pod(pod.clone());
+            self.controller
+                .observe(&Change::Report(report), cache, &mut touched);
         }
         self.queue = serde_json::from_value(saved.clone())?;
         Ok(())

@@ -4,10 +4,12 @@
 mod answer;
 mod discovery;
 mod kept;
+mod values;
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
+use sundown_model::path::part;
 use sundown_model::{
     Form, Namespace, ObjectKey, Part, Patch, Propagation, ResourceType, Seen, Write,
 };
@@ -24,7 +26,7 @@ const PAGE: &str = "500";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub method: Method,
-    /// Percent-encoding is not needed: names and namespaces have no characters that want it.
+    /// Percent-encoded: names of roles may hold nearly everything.
     pub path: String,
     pub query: Vec<(&'static str, String)>,
     pub accept: &'static str,
@@ -197,7 +199,7 @@ fn collection(ty: &ResourceType, namespace: Option<&Namespace>) -> String {
         group => format!("/apis/{group}/{}", ty.version),
     };
     if let Some(namespace) = namespace {
-        let _ = write!(path, "/namespaces/{namespace}");
+        let _ = write!(path, "/namespaces/{}", part(namespace.as_str()));
     }
     let _ = write!(path, "/{}", ty.resource.plural());
     path
@@ -205,6 +207,6 @@ fn collection(ty: &ResourceType, namespace: Option<&Namespace>) -> String {
 
 fn object(ty: &ResourceType, key: &ObjectKey) -> String {
     let mut path = collection(ty, key.namespace.as_ref());
-    let _ = write!(path, "/{}", key.name);
+    let _ = write!(path, "/{}", part(&key.name));
     path
 }

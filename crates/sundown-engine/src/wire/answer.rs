@@ -12,6 +12,7 @@ use sundown_model::{
 use crate::effect::{Effect, EffectId, Failure, Input, Page, WatchEvent};
 use crate::exit;
 use crate::wire::kept::Keep;
+use crate::wire::values::without_values;
 
 /// What came back for a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,7 +151,7 @@ fn found(
 fn outcome(ty: &ResourceType, form: &Form, write: &Write, reply: Reply) -> Outcome {
     let (code, body) = match reply {
         Reply::Answered { code, body } => (code, body),
-        Reply::NotSent(message) => return refused(RefusalReason::Busy, message, None),
+        Reply::NotSent(message) => return refused(RefusalReason::Busy, &message, None),
         Reply::Lost(_) => return Outcome::Unknown,
     };
     if (200..300).contains(&code) {
@@ -171,7 +172,7 @@ fn outcome(ty: &ResourceType, form: &Form, write: &Write, reply: Reply) -> Outco
         // 500 and 504 may come after the write was applied.
         _ => return Outcome::Unknown,
     };
-    refused(reason, status.message, retry_after)
+    refused(reason, &status.message, retry_after)
 }
 
 fn done(ty: &ResourceType, form: &Form, write: &Write, body: &[u8]) -> Outcome {
@@ -241,10 +242,10 @@ fn names(status: &Status, name: &str) -> bool {
             .is_some_and(|details| details.name == name)
 }
 
-fn refused(reason: RefusalReason, message: String, retry_after_seconds: Option<u32>) -> Outcome {
+fn refused(reason: RefusalReason, message: &str, retry_after_seconds: Option<u32>) -> Outcome {
     Outcome::Refused(Refusal {
         reason,
-        message,
+        message: without_values(message),
         retry_after_seconds,
     })
 }

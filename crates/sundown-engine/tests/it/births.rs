@@ -119,7 +119,10 @@ fn told_after(answer: Outcome, found: Option<&A>) -> Vec<Effect> {
     let read = only(rig.turn());
     assert!(matches!(read, Effect::Get { .. }), "{read:?}");
     rig.got(read.id(), found);
-    rig.turn()
+    let mut effects = rig.turn();
+    // What is not there is asked for again after a pause.
+    effects.extend(rig.turn_at(100));
+    effects
 }
 
 #[test]
@@ -157,7 +160,7 @@ fn a_birth_of_two_tries_is_told_once() {
         let read = only(rig.turn());
         // Still on its way: it may arrive while it is asked for once more.
         rig.got(read.id(), None);
-        let second = only(rig.turn());
+        let second = only(rig.turn_at(100));
         rig.wrote(second.id(), end);
         let mut effects = rig.turn();
         if is_read {

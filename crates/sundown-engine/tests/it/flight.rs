@@ -6,7 +6,7 @@ use sundown_engine::flight::{FORMAT, Record, Replayed, replay};
 use sundown_engine::{Config, Effect, Engine, Input, WatchEvent};
 use sundown_model::{Answer, DeedOutcome, Outcome, RefusalReason, Reply};
 
-use crate::rig::{A, LISTED, Rig, at, failure, only, position, refused, toy};
+use crate::rig::{A, LISTED, Rig, at, failure, only, position, refused, toy, veil};
 use crate::toy::{BOX, TOY, Toys};
 
 fn fresh() -> Engine {
@@ -100,7 +100,7 @@ fn is_same(engine: &mut Engine, record: &Record) -> bool {
 fn a_life_that_is_lived_again_does_the_same() {
     let mut engine = fresh();
     for record in life() {
-        let line = record.line();
+        let line = record.line(&veil());
         assert!(!line.contains('\n'));
         let read: Record = serde_json::from_str(&line).expect("a line is JSON");
         assert!(is_same(&mut engine, &read), "{line}");
@@ -112,7 +112,7 @@ fn a_life_goes_on_from_a_checkpoint_at_any_turn() {
     let turns = life();
     let mut first = fresh();
     for (index, record) in turns.iter().enumerate() {
-        let line = Record::begin(&first, at(0)).line();
+        let line = Record::begin(&first, at(0), &veil()).line(&veil());
         let begin: Record = serde_json::from_str(&line).expect("a line is JSON");
         let mut second = fresh();
         assert_eq!(replay(&mut second, begin), Ok(None));
@@ -162,13 +162,13 @@ fn a_record_of_another_format_is_refused_and_changes_nothing() {
         checkpoint: engine.checkpoint(),
     };
     let error = replay(&mut engine, begin).unwrap_err();
-    assert!(error.contains("format 2"), "{error}");
+    assert!(error.contains("format 3"), "{error}");
     assert_eq!(engine.checkpoint(), before);
 }
 
 #[test]
 fn a_record_begins_with_its_format_and_its_controllers() {
-    let line = Record::begin(&fresh(), at(0)).line();
+    let line = Record::begin(&fresh(), at(0), &veil()).line(&veil());
     let json: Value = serde_json::from_str(&line).unwrap();
     assert_eq!(json["line"], json!("begin"));
     assert_eq!(json["format"], json!(FORMAT));

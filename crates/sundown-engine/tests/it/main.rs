@@ -5,6 +5,7 @@ mod backoff;
 mod barriers;
 mod births;
 mod brake;
+mod broken;
 mod cache;
 mod discovery;
 mod exit;

@@ -28,6 +28,7 @@ fn refused() -> DeedOutcome {
         missing: None,
         reason: "NoRoom".to_owned(),
         message: "the disk is full".to_owned(),
+        quote: String::new(),
     })
 }
 
@@ -135,6 +136,7 @@ fn what_was_refused_for_the_lack_of_an_object_is_left_to_the_decision() {
         missing: Some(missing),
         reason: "ConfigMapNotFound".to_owned(),
         message: "configmap \"c\" not found".to_owned(),
+        quote: String::new(),
     });
     rig.take(Input::Done { id, outcome });
     pull(&only(rig.turn()));

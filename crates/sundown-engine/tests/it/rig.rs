@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sundown_engine::flight::Record;
+use sundown_engine::flight::{Record, Veil};
 use sundown_engine::{Config, Effect, EffectId, Engine, Failure, Input, Page, WatchEvent};
 use sundown_model::{
     Catalog, Form, KnownKind, Object, ObjectKey, Outcome, Position, Refusal, RefusalReason,
@@ -38,6 +38,19 @@ pub(crate) const EVENT: KnownKind = KnownKind {
 pub(crate) fn at(millis: i64) -> Timestamp {
     let start: Timestamp = "2030-01-01T00:00:00Z".parse().expect("a valid instant");
     start + SignedDuration::from_millis(millis)
+}
+
+/// A veil that shows what toys are told to do.
+pub(crate) fn veil() -> Veil {
+    let told = &["asks", "message", "tells", "waits", "wakes"];
+    Veil::new(mark).showing(told)
+}
+
+/// A mark that is the same in every run; a recorder's has a key.
+pub(crate) fn mark(text: &str) -> u64 {
+    text.bytes().fold(7, |mark: u64, byte| {
+        mark.wrapping_mul(31).wrapping_add(byte.into())
+    })
 }
 
 /// An object in the making.

@@ -235,6 +235,7 @@ fn word(toy: &Object, reason: &str, message: &str) -> Note {
         warning: true,
         reason: reason.into(),
         message: message.to_owned(),
+        quote: String::new(),
     }
 }
 

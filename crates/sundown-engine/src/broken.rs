@@ -1,0 +1,91 @@
+//! What the engine is told about an effect that broke: whoever carried it out panicked. One place for
+//! every shell, so that the simulator breaks effects as production would.
+
+use sundown_model::{DeedOutcome, DeedRefusal, Outcome, Port, Question, Reply, What, node, ray};
+
+use crate::effect::{Effect, Failure, Input, WatchEvent};
+
+/// The reason of a deed that broke, as facts and events show it.
+pub const PANICKED: &str = "Panicked";
+
+/// The answer to an effect that broke. Each of them waits before it is tried again, alone for its key.
+///
+/// The words of the panic are no part of it: they may hold what the effect held, and the log has them.
+/// None: nobody waits for an answer.
+pub fn broken(effect: &Effect) -> Option<Input> {
+    let message = in_words(effect.name());
+    let failure = || Failure {
+        message: message.clone(),
+        expired: false,
+    };
+    Some(match effect {
+        Effect::Unwatch { .. } => return None,
+        Effect::Discover { id } => Input::Discovered {
+            id: *id,
+            result: Err(failure()),
+        },
+        Effect::List { id, .. } => Input::Listed {
+            id: *id,
+            result: Err(failure()),
+        },
+        Effect::Watch { id, .. } => Input::Watched {
+            id: *id,
+            event: WatchEvent::Closed { expired: false },
+        },
+        Effect::Get { id, .. } => Input::Got {
+            id: *id,
+            result: Err(failure()),
+        },
+        Effect::Barrier { id, .. } => Input::Positions {
+            id: *id,
+            result: Err(failure()),
+        },
+        // It may have left before.
+        Effect::Write { id, .. } => Input::Wrote {
+            id: *id,
+            outcome: Outcome::Unknown,
+        },
+        Effect::Ask { id, question } => Input::Answered {
+            id: *id,
+            reply: unanswered(question, message),
+        },
+        Effect::Do { id, deed, .. } => Input::Done {
+            id: *id,
+            outcome: undone(&deed.what, message),
+        },
+    })
+}
+
+fn in_words(name: &str) -> String {
+    format!("Sundown panicked at this ({name}) and tries again; a bug, and its log says where")
+}
+
+fn unanswered(question: &Question, message: String) -> Reply {
+    match question {
+        Question::Ray(_) => Reply::Ray(Err(ray::Failure {
+            kind: ray::FailureKind::Unreachable,
+            message,
+        })),
+        // Of an image that nothing is known about it would be asked again at once.
+        Question::Node(node::Query::Image { .. }) => {
+            Reply::Node(Ok(node::Answer::Image(node::Image::Unavailable {
+                message,
+            })))
+        }
+        Question::Node(node::Query::Probe { .. }) => Reply::Node(Err(message)),
+    }
+}
+
+fn undone(what: &What, message: String) -> DeedOutcome {
+    match what.port() {
+        // A job may have been submitted: Ray is asked before it is submitted again.
+        Port::Ray => DeedOutcome::Unknown { message },
+        // The node does nothing twice and tells what became of it; a refusal is what people are shown.
+        Port::Node => DeedOutcome::Refused(DeedRefusal {
+            missing: None,
+            reason: PANICKED.to_owned(),
+            message,
+            quote: String::new(),
+        }),
+    }
+}
