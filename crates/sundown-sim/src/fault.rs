@@ -18,6 +18,9 @@ pub enum Variant {
     LostApplied,
     /// The request is lost on the way; the operator cannot know.
     LostUnapplied,
+    /// The effect is carried out, then whoever did it panics; what the driver says in its place is
+    /// partly untrue, as with a deed that counts as refused.
+    Panics,
     /// The history is too short: 410 for lists and watches.
     Expired,
     /// Ray dies in every head before the request leaves, and is started again in place.
@@ -66,6 +69,7 @@ impl Variant {
             Self::NotSent => "not-sent",
             Self::LostApplied => "lost-applied",
             Self::LostUnapplied => "lost-unapplied",
+            Self::Panics => "panics",
             Self::Expired => "expired",
             Self::HeadDies => "head-dies",
             Self::AllDie => "all-die",
@@ -87,6 +91,7 @@ impl Variant {
             Self::NotSent,
             Self::LostApplied,
             Self::LostUnapplied,
+            Self::Panics,
             Self::Expired,
             Self::HeadDies,
             Self::AllDie,
@@ -123,6 +128,8 @@ impl Variant {
                         Effect::Get { .. } | Effect::Ask { .. } | Effect::Do { .. }
                     )
             }
+            // Of all others the driver says what a lost reply says.
+            Self::Panics => matches!(effect, Effect::Ask { .. } | Effect::Do { .. }),
             Self::HeadDies | Self::AllDie => {
                 is_write || matches!(effect, Effect::Ask { .. } | Effect::Do { .. })
             }

@@ -255,7 +255,7 @@ pub(crate) fn flaws(mutation: Option<Mutation>) -> Flaws {
 pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, stage: Stage) -> Engine {
     let mut hands = Hands { engine, mutation };
     shipped(&mut hands);
-    if stage != Stage::Plain {
+    if stage.has_node() {
         with_node(&mut hands);
     }
     if stage == Stage::Ray {

@@ -301,6 +301,7 @@ fn refused(reason: &str, message: &str) -> DeedOutcome {
         missing: None,
         reason: reason.to_owned(),
         message: message.to_owned(),
+        quote: String::new(),
     })
 }
 

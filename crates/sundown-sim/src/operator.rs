@@ -35,14 +35,20 @@ pub(crate) struct OpenWatch {
 
 impl Operator {
     pub(crate) fn start(mutation: Option<Mutation>, stage: Stage, now: Timestamp) -> Self {
-        let engine = Engine::new(Config::default());
-        let mut engine = crate::mutation::controllers(engine, mutation, stage);
+        let mut engine = Self::fresh(mutation, stage);
         engine.take(Input::Lead(true), now);
         Self {
             engine,
             watches: BTreeMap::new(),
             unsure: BTreeSet::new(),
         }
+    }
+}
+
+impl Operator {
+    /// An engine that has seen nothing.
+    pub(crate) fn fresh(mutation: Option<Mutation>, stage: Stage) -> Engine {
+        crate::mutation::controllers(Engine::new(Config::default()), mutation, stage)
     }
 }
 

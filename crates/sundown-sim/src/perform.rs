@@ -4,7 +4,7 @@
 mod requests;
 
 use sundown_engine::{
-    Effect, EffectId, Failure, Input, WatchEvent, deed_in_words, question_in_words,
+    Effect, EffectId, Failure, Input, WatchEvent, broken, deed_in_words, question_in_words,
 };
 use sundown_model::{DeedOutcome, ObjectKey, Question, What, Write};
 
@@ -53,9 +53,13 @@ impl World {
         self.late.clear();
     }
 
-    pub(crate) fn take(&mut self, input: Input) {
+    pub(crate) fn take(&mut self, mut input: Input) {
         let now = self.now;
         if let Some(operator) = &mut self.operator {
+            if let Some(tape) = &mut self.tape {
+                tape.mark(&mut input);
+                tape.took(&input, now);
+            }
             operator.engine.take(input, now);
         }
     }
@@ -76,6 +80,14 @@ impl World {
             self.befall(Mishap::HeadsDie);
         }
         self.watch_for_unsure(effect);
+        let answer = self.answer(effect, fault);
+        match fault {
+            Some(Variant::Panics) => broken(effect),
+            Some(_) | None => answer,
+        }
+    }
+
+    fn answer(&mut self, effect: &Effect, fault: Option<Variant>) -> Option<Input> {
         match effect {
             Effect::Discover { id } => Some(self.discover(*id, fault)),
             Effect::Barrier { id, types } => {
@@ -153,7 +165,12 @@ impl World {
 
     /// A new operator begins; the node tells it what there is.
     pub(crate) fn connect(&mut self) {
-        self.operator = Some(Operator::start(self.mutation, self.stage, self.now));
+        let operator = Operator::start(self.mutation, self.stage, self.now);
+        if let Some(tape) = &mut self.tape {
+            let fresh = Operator::fresh(self.mutation, self.stage);
+            tape.begin(fresh, &operator.engine, self.now);
+        }
+        self.operator = Some(operator);
         if let Some(node) = &mut self.node {
             node.connect();
         }

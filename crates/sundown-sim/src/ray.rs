@@ -186,6 +186,7 @@ pub(crate) fn refused(reason: &str, message: &str) -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
         missing: None,
         reason: reason.to_owned(),
-        message: message.to_owned(),
+        message: String::new(),
+        quote: message.to_owned(),
     })
 }

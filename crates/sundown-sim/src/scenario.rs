@@ -53,10 +53,22 @@ pub struct Scenario {
 pub enum Stage {
     /// A server.
     Plain,
+    /// A server alone, with roles: their kind is told to nobody else.
+    Roles,
     /// A node that runs pods, too.
     Node,
     /// Ray on that node, with its definitions.
     Ray,
+}
+
+impl Stage {
+    /// Whether there is a node.
+    pub(crate) fn has_node(self) -> bool {
+        match self {
+            Self::Plain | Self::Roles => false,
+            Self::Node | Self::Ray => true,
+        }
+    }
 }
 
 impl Scenario {
@@ -66,6 +78,11 @@ impl Scenario {
             steps: Vec::new(),
             stage: Stage::Plain,
         }
+    }
+
+    pub(crate) fn with_roles(mut self) -> Self {
+        self.stage = Stage::Roles;
+        self
     }
 
     pub(crate) fn with_node(mut self) -> Self {

@@ -3,8 +3,9 @@
 mod collecting;
 mod crd;
 mod namespace;
-mod node;
+pub(crate) mod node;
 mod ray;
+mod role_aggregation;
 mod ttl;
 
 use crate::scenario::Scenario;
@@ -15,6 +16,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(ttl::scenarios());
     all.extend(namespace::scenarios());
     all.extend(crd::scenarios());
+    all.extend(role_aggregation::scenarios());
     all.extend(node::scenarios());
     all.extend(ray::scenarios());
     all

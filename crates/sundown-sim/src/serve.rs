@@ -226,6 +226,7 @@ pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
         let plural = ty.resource.plural();
         match stage {
             Stage::Plain => KINDS.contains(&plural) || ty.resource.group() == "example.com",
+            Stage::Roles => KINDS.contains(&plural) || plural == "clusterroles",
             Stage::Node => KINDS.contains(&plural) || NODE_KINDS.contains(&plural),
             Stage::Ray => RAY_KINDS.contains(&plural),
         }

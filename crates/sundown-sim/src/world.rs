@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sundown_api::{Config, Cx, Method, Server, Verdict};
+use sundown_api::{Authorization, Config, Cx, Method, Server, Verdict};
 use sundown_engine::{Effect, Input};
 use sundown_kinds::crd;
 use sundown_model::ObjectKey;
@@ -21,6 +21,7 @@ use crate::operator::Operator;
 
 use crate::scenario::{Scenario, Stage, Step, Told};
 use crate::serve::{Ended, told};
+use crate::tape::Tape;
 use crate::trace::Trace;
 
 /// How many steps an operator may take to come to rest.
@@ -59,6 +60,8 @@ pub struct World {
     pub(crate) late: VecDeque<(Timestamp, Input)>,
     pub(crate) violations: Vec<Violation>,
     pub(crate) trace: Trace,
+    /// A flight recorder, if there is one.
+    pub(crate) tape: Option<Tape>,
     entropy: u64,
     script: Arc<[Step]>,
     at: usize,
@@ -82,6 +85,12 @@ impl World {
         let now = Self::birth();
         let mut entropy = seed << 32;
         let mut draw = || mix(&mut entropy);
+        // What leaves is judged at the engine's exit; all callers here are the administrator, and the
+        // roles of a cluster would be objects that every story carries with it.
+        let config = Config {
+            authorization: Authorization::AlwaysAllow,
+            ..config
+        };
         let mut server = Server::new(
             config,
             &mut Cx {
@@ -97,7 +106,10 @@ impl World {
             ledger: Ledger::default(),
             server,
             operator: None,
-            node: (scenario.stage != Stage::Plain).then(|| Node::new(flaws(mutation))),
+            node: scenario
+                .stage
+                .has_node()
+                .then(|| Node::new(flaws(mutation))),
             stage: scenario.stage,
             started: false,
             mutation,
@@ -109,6 +121,7 @@ impl World {
             late: VecDeque::new(),
             violations: Vec::new(),
             trace: Trace::default(),
+            tape: None,
             entropy,
             script: scenario.steps.clone().into(),
             at: 0,
@@ -171,7 +184,7 @@ impl World {
     /// The operator works until there is nothing more to do.
     pub(crate) fn settle(&mut self, probe: &mut Probe<'_>) {
         let patience = match self.stage {
-            Stage::Plain | Stage::Node => PATIENCE,
+            Stage::Plain | Stage::Roles | Stage::Node => PATIENCE,
             Stage::Ray => RAY_PATIENCE,
         };
         let until = self.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
@@ -203,6 +216,9 @@ impl World {
             let now = self.now;
             let engine = &mut self.operator.as_mut().expect("started above").engine;
             let next = self.pending.take().or_else(|| engine.next(now));
+            if let Some(tape) = &mut self.tape {
+                tape.gave(next.as_ref(), engine, now);
+            }
             let own = self.node.as_ref().and_then(Node::next_at);
             let wake_at = [engine.wake_at(), own, self.late_at()];
             let wake_at = wake_at.into_iter().flatten().min();
@@ -227,7 +243,7 @@ impl World {
         let until = self.now.saturating_add(HOLD).unwrap_or(Timestamp::MAX);
         // Who looks more seldom hears fewer bookmarks, and that is most of a life with Ray at rest.
         let pace = SignedDuration::from_secs(match self.stage {
-            Stage::Plain | Stage::Node => 60,
+            Stage::Plain | Stage::Roles | Stage::Node => 60,
             Stage::Ray => 600,
         });
         let mut asked = Vec::new();

@@ -99,6 +99,7 @@ impl World {
             Some(
                 Variant::CrashBefore
                 | Variant::CrashAfter
+                | Variant::Panics
                 | Variant::HeadDies
                 | Variant::AllDie
                 | Variant::Meddled(_),

@@ -108,7 +108,7 @@ fn delete_now(it: It) -> Op {
     Op::new(Method::Delete, it.path(), Some(&options), label)
 }
 
-pub(super) fn node() -> Op {
+pub(crate) fn node() -> Op {
     let body = json!({ "apiVersion": "v1", "kind": "Node", "metadata": { "name": "sundown" } });
     let path = "/api/v1/nodes".to_owned();
     Op::new(
@@ -120,13 +120,13 @@ pub(super) fn node() -> Op {
 }
 
 /// A new node repels pods until somebody says that it is ready.
-pub(super) fn welcoming() -> Op {
+pub(crate) fn welcoming() -> Op {
     let body = json!({ "spec": { "taints": null } });
     let path = "/api/v1/nodes/sundown".to_owned();
     Op::new(Method::Patch, path, Some(&body), "open the node".to_owned())
 }
 
-pub(super) fn allocatable() -> Op {
+pub(crate) fn allocatable() -> Op {
     let body = json!({ "status": { "allocatable": { "cpu": "2", "memory": "4Gi", "pods": "9" } } });
     let path = "/api/v1/nodes/sundown/status".to_owned();
     Op::new(Method::Patch, path, Some(&body), "size the node".to_owned())
