@@ -1,119 +1,340 @@
-//! The data directory: its format, its lock, and the places in it. What the files hold is left to
-//! those who write them.
+//! The data directory: who may have it, its lock, and the places in it. Whether it may be used at all is
+//! decided in `claim.rs`; what the files hold is left to those who write them.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{Mode, OFlags};
+
+use crate::claim::{
+    Begun, FORMAT, MOVING, Move, Moved, Refusal, STATE, Verdict, may_claim, next_move,
+};
+use crate::held::{self, Held};
 use crate::{Damage, OpenError};
 
-/// The format that this version reads and writes.
-const FORMAT: u32 = 1;
-const FORMAT_WORDS: &str = "sundown data format ";
+/// How often a directory that is made or removed by others meanwhile is looked at.
+const TRIES_MAX: usize = 10;
+
+/// What an interrupted first start leaves that the next one needs: its lock, and what is said to the log.
+const KEPT: [&str; 3] = ["lock", "up.log", "up.log.1"];
+
+const LOCK: &str = "lock";
 
 /// A directory that no other process uses.
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
-    /// Locked as long as it is open. None: nobody has ever used the directory.
-    _lock: Option<File>,
+    /// Where everything lies: in the directory, or, of one of the format before, itself.
+    state: PathBuf,
+    verdict: Verdict,
+    /// None: nobody has ever used the directory.
+    held: Option<Held>,
+    /// Locked as long as it is open, also for other machines that share the file system.
+    lock: Option<File>,
 }
 
 /// A data directory that nobody can start on while this lives.
 #[derive(Debug)]
 pub struct Hold {
-    _directory: Directory,
+    directory: Directory,
 }
 
 impl Hold {
-    /// Takes a directory that is proven to be one of ours by its format; None: there is no data in it.
+    /// Takes a directory that is proven to be one of ours; None: there is no data in it.
     ///
     /// Guarantees: nothing in it is changed.
-    /// Errors: somebody uses it, or its format is not one that this version knows.
+    /// Errors: somebody uses it, or it is not one of ours.
     pub fn take(path: &Path) -> Result<Option<Self>, OpenError> {
         let directory = Directory::look_at(path)?;
-        let is_new = directory.is_new()?;
-        Ok((!is_new).then_some(Self {
-            _directory: directory,
-        }))
+        Ok(directory.held.is_some().then_some(Self { directory }))
     }
+
+    /// Removes everything that Sundown keeps in it, and the directory if nothing else is there. Whoever
+    /// is interrupted in it can repeat it.
+    pub fn clear(mut self) -> Result<(), OpenError> {
+        // A takeover needs it itself, where versions of before look for it.
+        self.directory.lock = None;
+        let Some(held) = &self.directory.held else {
+            return Ok(());
+        };
+        // Of the new format, a `lock` or `node` beside the state is the user's.
+        if let Verdict::Migrate(_) = self.directory.verdict {
+            take_over(held)?;
+        }
+        let failed = |source| OpenError::io(&held.path, source);
+        if may_claim(&held.look().map_err(failed)?) == Verdict::Ours {
+            held.disprove().map_err(failed)?;
+        }
+        held.clear().map_err(failed)
+    }
+}
+
+/// Where everything of a data directory lies that is ours; None: there is no data.
+///
+/// Guarantees: nothing in it is changed.
+/// Errors: it is not one of ours.
+pub fn find(path: &Path) -> Result<Option<PathBuf>, OpenError> {
+    let path = normal(path)?;
+    Ok(state_of(&path, &judge(&path)?))
+}
+
+/// Makes a data directory as far as its state, for a control plane that will start on it.
+///
+/// Errors: it is not one of ours, or somebody uses it.
+pub fn prepare(path: &Path) -> Result<PathBuf, OpenError> {
+    let path = normal(path)?;
+    match judge(&path)? {
+        Verdict::Ours | Verdict::Interrupted(Begun::Made) => {}
+        _ => drop(enter(&path)?),
+    }
+    Ok(path.join(STATE))
+}
+
+fn normal(path: &Path) -> Result<PathBuf, OpenError> {
+    held::normal(path).map_err(|source| OpenError::io(path, source))
+}
+
+/// The verdict on a directory that is not refused.
+fn judge(path: &Path) -> Result<Verdict, OpenError> {
+    let seen = held::look(path).map_err(|source| OpenError::io(path, source))?;
+    accept(path, may_claim(&seen))
+}
+
+fn accept(path: &Path, verdict: Verdict) -> Result<Verdict, OpenError> {
+    let path = || path.to_owned();
+    match verdict {
+        Verdict::Refused(Refusal::Newer { found }) => Err(OpenError::Newer {
+            path: path(),
+            found,
+            known: FORMAT,
+        }),
+        Verdict::Refused(refusal) => Err(OpenError::Refused {
+            path: path(),
+            refusal,
+        }),
+        verdict => Ok(verdict),
+    }
+}
+
+fn state_of(path: &Path, verdict: &Verdict) -> Option<PathBuf> {
+    match verdict {
+        Verdict::Make | Verdict::ClaimEmpty | Verdict::Refused(_) => None,
+        Verdict::Ours | Verdict::Interrupted(_) | Verdict::Migrate(Moved::Some) => {
+            Some(path.join(STATE))
+        }
+        Verdict::Migrate(Moved::Nothing) => Some(path.to_owned()),
+    }
+}
+
+/// Holds a directory that is ours from now on: made, marked or taken over as need be.
+fn enter(path: &Path) -> Result<(Held, Verdict), OpenError> {
+    let failed = |source| OpenError::io(path, source);
+    for _ in 0..TRIES_MAX {
+        if judge(path)? == Verdict::Make {
+            Held::make(path).map_err(failed)?;
+            continue;
+        }
+        let held = hold(path)?;
+        // Once more, now that nobody else changes it.
+        let verdict = accept(path, may_claim(&held.look().map_err(failed)?))?;
+        held.close().map_err(failed)?;
+        match verdict {
+            Verdict::ClaimEmpty => held.mark().map_err(failed)?,
+            Verdict::Migrate(_) => take_over(&held)?,
+            Verdict::Ours | Verdict::Interrupted(_) => {}
+            // It went meanwhile.
+            Verdict::Make | Verdict::Refused(_) => continue,
+        }
+        held.make_state().map_err(failed)?;
+        return Ok((held, verdict));
+    }
+    Err(failed(io::ErrorKind::ResourceBusy.into()))
+}
+
+fn hold(path: &Path) -> Result<Held, OpenError> {
+    let held = Held::take(path).map_err(|source| OpenError::io(path, source))?;
+    held.ok_or_else(|| OpenError::InUse {
+        path: path.to_owned(),
+        pid: [path.join(STATE).join(LOCK), path.join(LOCK)]
+            .iter()
+            .find_map(|lock| fs::read_to_string(lock).ok()?.trim().parse().ok()),
+    })
+}
+
+/// Moves everything of a directory of the format before to its new place, one rename at a time. Whoever
+/// finds one that was interrupted goes on with it.
+fn take_over(held: &Held) -> Result<(), OpenError> {
+    let mut take_over = TakeOver::begin(held)?;
+    while take_over.step()? {}
+    Ok(())
+}
+
+/// A takeover on its way, with the locks that versions of before know.
+struct TakeOver<'a> {
+    held: &'a Held,
+    _locks: Vec<File>,
+}
+
+impl<'a> TakeOver<'a> {
+    fn begin(held: &'a Held) -> Result<Self, OpenError> {
+        let path = &held.path;
+        let mut locks = Vec::new();
+        for (name, flags) in [(LOCK, OFlags::empty()), ("node", OFlags::DIRECTORY)] {
+            let Some(mut file) = open_nofollow(&path.join(name), OFlags::RDONLY | flags)
+                .map_err(|source| OpenError::io(path, source))?
+            else {
+                continue;
+            };
+            match (name, lock(path, &mut file)) {
+                ("node", Err(OpenError::InUse { .. })) => {
+                    let (path, refusal) = (path.clone(), Refusal::PodsRun);
+                    return Err(OpenError::Refused { path, refusal });
+                }
+                (_, locked) => locked?,
+            }
+            locks.push(file);
+        }
+        Ok(Self {
+            held,
+            _locks: locks,
+        })
+    }
+
+    /// Does the next step; false: there is none.
+    fn step(&mut self) -> Result<bool, OpenError> {
+        let path = &self.held.path;
+        let failed = |source| OpenError::io(path, source);
+        let seen = self.held.look().map_err(failed)?;
+        let next = seen.place.as_ref().and_then(next_move);
+        let Some(next) = next.filter(|_| matches!(may_claim(&seen), Verdict::Migrate(_))) else {
+            return Ok(false);
+        };
+        let state = path.join(STATE);
+        let done = match next {
+            Move::Mark => self.held.mark(),
+            Move::MakeState => self.held.make_state(),
+            Move::NoteMoving => File::create_new(state.join(MOVING))
+                .and_then(|file| file.sync_all())
+                .and_then(|()| sync(&state)),
+            Move::TakeOver => self.held.prove(),
+            Move::Take(name) => self.held.take_in(&name).map_err(|error| {
+                let message = format!("move `{name}` to `{STATE}/{name}`: {error}");
+                io::Error::new(error.kind(), message)
+            }),
+            // Everything is where it belongs before the note of it goes.
+            Move::Finish => sync(&state)
+                .and_then(|()| self.held.sync())
+                .and_then(|()| fs::remove_file(state.join(MOVING)))
+                .and_then(|()| sync(&state)),
+        };
+        done.map_err(failed)?;
+        Ok(true)
+    }
+}
+
+/// A new or empty file that only this user reads, also in a directory that others may look into.
+pub(crate) fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options.create(true).write(true).truncate(true);
+    options.mode(0o600).open(path)
 }
 
 impl Directory {
     /// Takes the directory for this process; makes it if need be.
+    ///
+    /// Guarantees: one that is refused is not touched.
     pub(crate) fn claim(path: &Path) -> Result<Self, OpenError> {
-        let failed = |source| OpenError::io(path, source);
-        let mut builder = DirBuilder::new();
-        let made = builder.recursive(true).mode(0o700).create(path);
-        made.map_err(failed)?;
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(path.join("lock")).map_err(failed)?;
-        lock(path, &mut file)?;
+        let path = normal(path)?;
+        let failed = |source| OpenError::io(&path, source);
+        let (held, verdict) = enter(&path)?;
+        let state = path.join(STATE);
+        let flags = OFlags::RDWR | OFlags::CREATE;
+        let file = open_nofollow(&state.join(LOCK), flags).map_err(failed)?;
+        let mut file = file.ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        lock(&path, &mut file)?;
         let pid = format!("{}\n", std::process::id());
         let told = file
             .set_len(0)
             .and_then(|()| file.write_all(pid.as_bytes()));
         told.map_err(failed)?;
-        Ok(Self {
-            path: path.to_owned(),
-            _lock: Some(file),
-        })
+        let directory = Self {
+            path: path.clone(),
+            state,
+            verdict,
+            held: Some(held),
+            lock: Some(file),
+        };
+        if directory.is_new() {
+            directory.clear().map_err(failed)?;
+        }
+        Ok(directory)
     }
 
     /// Keeps others out while this process looks, and writes nothing.
     pub(crate) fn look_at(path: &Path) -> Result<Self, OpenError> {
-        let file = match File::open(path.join("lock")) {
-            Ok(mut file) => {
-                lock(path, &mut file)?;
-                Some(file)
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(OpenError::io(path, error)),
+        let path = normal(path)?;
+        let verdict = judge(&path)?;
+        let Some(state) = state_of(&path, &verdict) else {
+            return Ok(Self {
+                state: path.join(STATE),
+                path,
+                verdict,
+                held: None,
+                lock: None,
+            });
         };
+        let held = hold(&path)?;
+        let file = open_nofollow(&state.join(LOCK), OFlags::RDONLY);
+        let mut file = file.map_err(|source| OpenError::io(&path, source))?;
+        if let Some(file) = &mut file {
+            lock(&path, file)?;
+        }
         Ok(Self {
-            path: path.to_owned(),
-            _lock: file,
+            path,
+            state,
+            verdict,
+            held: Some(held),
+            lock: file,
         })
     }
 
     /// Whether there is nothing yet, or only what an interrupted first start left.
-    ///
-    /// Errors: a newer format, or a format file that is missing or says nothing.
-    pub(crate) fn is_new(&self) -> Result<bool, OpenError> {
-        let text = match fs::read_to_string(self.format()) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                if !self.database().exists() {
-                    return Ok(true);
-                }
-                return Err(self.damage("the file `format` is missing").into());
-            }
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => String::new(),
-            Err(error) => return Err(OpenError::io(&self.path, error)),
-        };
-        let number = text.strip_suffix('\n');
-        let number = number.and_then(|it| it.strip_prefix(FORMAT_WORDS));
-        match number.and_then(|it| it.parse::<u32>().ok()) {
-            Some(FORMAT) => Ok(false),
-            Some(found) if found > FORMAT => Err(OpenError::Newer {
-                path: self.path.clone(),
-                found,
-                known: FORMAT,
-            }),
-            Some(_) | None => Err(self.damage("the file `format` cannot be read").into()),
+    pub(crate) fn is_new(&self) -> bool {
+        match self.verdict {
+            Verdict::Make | Verdict::ClaimEmpty | Verdict::Interrupted(_) => true,
+            Verdict::Ours | Verdict::Migrate(_) | Verdict::Refused(_) => false,
         }
     }
 
-    /// Notes the format, whole or not at all: from now on the directory is not new.
+    /// Whether its files lie in two places, so that none of them tells anything.
+    ///
+    /// Errors: they do.
+    pub(crate) fn ensure_whole(&self) -> Result<(), OpenError> {
+        if self.verdict != Verdict::Migrate(Moved::Some) {
+            return Ok(());
+        }
+        let (path, refusal) = (self.path.clone(), Refusal::Unfinished);
+        Err(OpenError::Refused { path, refusal })
+    }
+
+    /// Removes what an interrupted first start left.
+    fn clear(&self) -> io::Result<()> {
+        let root = sundown_files::Root::open(&self.state)?;
+        for entry in fs::read_dir(&self.state)? {
+            let name = entry?.file_name();
+            if !KEPT.iter().any(|kept| name == *kept) {
+                root.remove(Path::new(&name))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The directory is not new from now on.
     pub(crate) fn note_format(&self) -> io::Result<()> {
-        let temporary = self.path.join("format.new");
-        let mut file = File::create(&temporary)?;
-        file.write_all(format!("{FORMAT_WORDS}{FORMAT}\n").as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&temporary, self.format())?;
-        self.sync()
+        self.sync()?;
+        self.held.as_ref().map_or(Ok(()), Held::prove)
     }
 
     /// Puts a database that was built into its place; `db` must be free.
@@ -136,14 +357,14 @@ impl Directory {
     }
 
     pub(crate) fn sync(&self) -> io::Result<()> {
-        File::open(&self.path)?.sync_all()
+        sync(&self.state)
     }
 
     /// A place for damaged files that holds none yet.
     pub(crate) fn make_damaged(&self) -> io::Result<PathBuf> {
         let mut number = 1;
         loop {
-            let place = self.path.join(format!("damaged-{number}"));
+            let place = self.state.join(format!("damaged-{number}"));
             match fs::create_dir(&place) {
                 Ok(()) => return Ok(place),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
@@ -153,31 +374,36 @@ impl Directory {
     }
 
     pub(crate) fn database(&self) -> PathBuf {
-        self.path.join("db")
+        self.state.join("db")
     }
 
     /// A new database that is not whole yet.
     pub(crate) fn building(&self) -> PathBuf {
-        self.path.join("building")
+        self.state.join("building")
     }
 
     /// A new database, whole and synced, that waits to take its place.
     pub(crate) fn ready(&self) -> PathBuf {
-        self.path.join("ready")
+        self.state.join("ready")
     }
 
     /// Where the copy lies that a start looks at.
     pub(crate) fn scratch(&self) -> PathBuf {
-        self.path.join("scratch")
+        self.state.join("scratch")
     }
 
     pub(crate) fn high_water(&self) -> PathBuf {
-        self.path.join("high-water")
+        self.state.join("high-water")
     }
 
     /// The note of a run that shows some writes before they are synced.
     pub(crate) fn relaxed(&self) -> PathBuf {
-        self.path.join("relaxed")
+        self.state.join("relaxed")
+    }
+
+    /// Written to see whether there is room.
+    pub(crate) fn room(&self) -> PathBuf {
+        self.state.join("room")
     }
 
     pub(crate) fn damage(&self, what: impl Into<String>) -> Damage {
@@ -188,17 +414,27 @@ impl Directory {
             acknowledged: None,
         }
     }
-
-    fn format(&self) -> PathBuf {
-        self.path.join("format")
-    }
 }
 
 /// Removes a directory and everything in it, if it is there.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => sundown_files::remove(parent, name),
+        (_, _) => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+fn sync(directory: &Path) -> io::Result<()> {
+    File::open(directory)?.sync_all()
+}
+
+/// None: it is not there.
+fn open_nofollow(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR) {
+        Ok(file) => Ok(Some(file.into())),
+        Err(rustix::io::Errno::NOENT) => Ok(None),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -217,3 +453,6 @@ fn lock(path: &Path, file: &mut File) -> Result<(), OpenError> {
         Err(TryLockError::Error(source)) => Err(OpenError::io(path, source)),
     }
 }
+
+#[cfg(test)]
+mod tests;

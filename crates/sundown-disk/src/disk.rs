@@ -17,7 +17,7 @@ use sundown_store::{Event, History, Revision};
 use crate::directory::Directory;
 use crate::high_water::HighWater;
 use crate::record::{Change, Entry, Sum, object, object_key};
-use crate::{Damage, Summary, relaxed};
+use crate::{Damage, Refusal, Summary, relaxed};
 
 /// Two keyspaces make a write buffer of twice this; fjall 3.1 reads no bound of its own for it.
 const MEMTABLE_BYTES: u64 = 8 * 1024 * 1024;
@@ -83,6 +83,9 @@ pub enum OpenError {
     /// Another process has it.
     #[error("{} is in use by another control plane{}", path.display(), pid.map(|pid| format!(", process {pid}")).unwrap_or_default())]
     InUse { path: PathBuf, pid: Option<u32> },
+    /// It is not one of ours, or not safe. Nothing in it was touched.
+    #[error("{} cannot be the data directory: {refusal}", path.display())]
+    Refused { path: PathBuf, refusal: Refusal },
     /// A later version has written it.
     #[error("{} has data format {found}, this version knows up to {known}", path.display())]
     Newer {
@@ -245,7 +248,7 @@ impl Disk {
     }
 
     fn has_room(&self) -> io::Result<bool> {
-        let path = self.directory.path.join("room");
+        let path = self.directory.room();
         let written = File::create(&path).and_then(|mut file| {
             file.write_all(&vec![1; ROOM_BYTES])?;
             file.sync_all()

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use sundown_store::Revision;
 
+use crate::directory::create_private;
 use crate::record::checksum;
 
 /// More often would cost a second sync per group.
@@ -27,7 +28,7 @@ impl HighWater {
     /// Writes a new file, whole or not at all.
     pub(crate) fn create(path: &Path, revision: Revision) -> io::Result<()> {
         let temporary = path.with_extension("new");
-        let file = File::create(&temporary)?;
+        let file = create_private(&temporary)?;
         file.write_all_at(line(revision).as_bytes(), 0)?;
         file.sync_all()?;
         std::fs::rename(&temporary, path)

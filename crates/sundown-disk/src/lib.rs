@@ -6,17 +6,25 @@
 //! record has a checksum, and each log record carries the checksum of the whole state after it.
 //! What an object means, and who may write, is left to the server.
 
+mod claim;
 mod damage;
 mod directory;
 mod disk;
+mod held;
 mod high_water;
 mod record;
 mod recovery;
 mod relaxed;
 mod scratch;
 
+pub use claim::Refusal;
 pub use damage::Damage;
-pub use directory::Hold;
+pub use directory::{Hold, find, prepare};
 pub use disk::{AppendError, Disk, Keep, OpenError, Options, RELAXED_MAX};
 pub use record::Sum;
 pub use recovery::Summary;
+
+/// Where everything of a data directory lies that its control plane keeps, replaces and removes.
+pub fn state(directory: &std::path::Path) -> std::path::PathBuf {
+    directory.join(claim::STATE)
+}

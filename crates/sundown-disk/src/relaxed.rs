@@ -3,10 +3,10 @@
 //!
 //! Which writes may be shown early is decided by the server.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 
-use crate::directory::Directory;
+use crate::directory::{Directory, create_private};
 
 /// Differs after every start of the system.
 const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
@@ -25,7 +25,7 @@ pub(crate) fn may_have_lost(directory: &Directory) -> io::Result<bool> {
 
 /// Notes that this run is such a one.
 pub(crate) fn note(directory: &Directory) -> io::Result<()> {
-    let mut file = File::create(directory.relaxed())?;
+    let mut file = create_private(&directory.relaxed())?;
     file.write_all(boot_id().unwrap_or_default().as_bytes())?;
     file.sync_all()?;
     directory.sync()

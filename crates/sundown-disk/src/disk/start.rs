@@ -17,7 +17,7 @@ use sundown_store::{Revision, Store, Stored};
 use super::{Disk, Handles, OpenError, Options, RELAXED_MAX, empty, log_key};
 use crate::directory::{Directory, remove};
 use crate::high_water::HighWater;
-use crate::record::{Base, Change, Entry, Sum, checksum, object, object_key};
+use crate::record::{Base, Change, Entry, Sum, object, object_key};
 use crate::recovery::{Flaw, Records};
 use crate::scratch::{Scratch, Tables};
 use crate::{Damage, Summary, relaxed};
@@ -35,9 +35,8 @@ impl Disk {
     pub fn open(path: &Path, options: Options) -> Result<(Self, Store), OpenError> {
         let directory = Directory::claim(path)?;
         let failed = |source| OpenError::io(path, source);
-        let acknowledged = HighWater::read(&directory.high_water());
-        if directory.is_new()? {
-            let after = acknowledged.unwrap_or_default();
+        if directory.is_new() {
+            let after = Revision::ZERO;
             build(&directory, after, &Objects::new())?;
             let noted = HighWater::create(&directory.high_water(), after);
             noted
@@ -47,6 +46,7 @@ impl Disk {
             return start_empty(directory, after, options);
         }
         directory.tidy().map_err(failed)?;
+        let acknowledged = HighWater::read(&directory.high_water());
         let scratch = directory.scratch();
         let found = look(&directory, acknowledged, &scratch, Tables::Linked)?;
         match found.damage {
@@ -60,17 +60,17 @@ impl Disk {
     /// Guarantees: nothing in it is changed; the copy that is looked at lies elsewhere.
     pub fn inspect(path: &Path) -> Result<(Summary, Store), OpenError> {
         let directory = Directory::look_at(path)?;
-        if directory.is_new()? {
+        directory.ensure_whole()?;
+        if directory.is_new() {
             let damage = directory.damage("there is no database");
             return Err(damage.into());
         }
         let acknowledged = HighWater::read(&directory.high_water());
-        let whose = checksum(path.as_os_str().as_encoded_bytes());
-        let name = format!("sundown-db-{}-{whose:016x}", std::process::id());
-        let place = std::env::temp_dir().join(name);
-        // Left by a process of the same number that was killed.
-        remove(&place).map_err(|source| OpenError::io(path, source))?;
-        let found = look(&directory, acknowledged, &place, Tables::Pointed)?;
+        // A name that nobody can know before, and a directory that nobody else can enter.
+        let place = tempfile::Builder::new().prefix("sundown-db-").tempdir();
+        let place = place.map_err(|source| OpenError::io(path, source))?;
+        let copy = place.path().join("db");
+        let found = look(&directory, acknowledged, &copy, Tables::Pointed)?;
         match found.damage {
             None => {
                 let (store, summary) = found.records.store(Options::default().history);

@@ -29,7 +29,7 @@ fn filled() -> Result<(tempfile::TempDir, Seen)> {
 fn flushed() -> Result<(tempfile::TempDir, Seen)> {
     let home = tempfile::tempdir()?;
     let mut world = World::open(home.path())?;
-    let keyspaces = home.path().join("db/keyspaces");
+    let keyspaces = home.path().join("state/db/keyspaces");
     // A table that is only being written is none yet.
     let has_tables = |id: &str| Ok::<_, anyhow::Error>(version(&keyspaces.join(id))? > 0);
     for number in 0..5_000 {
@@ -77,7 +77,7 @@ fn is_table(path: &Path) -> bool {
 
 fn journal(home: &Path) -> Result<PathBuf> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(home.join("db"))? {
+    for entry in fs::read_dir(home.join("state/db"))? {
         let path = entry?.path();
         if path.extension().is_some_and(|it| it == "jnl") {
             found.push(path);
@@ -97,13 +97,13 @@ fn check(
     let scratch = tempfile::tempdir()?;
     copy(home, scratch.path())?;
     damage(scratch.path())?;
-    let files = content(&scratch.path().join("db"))?;
+    let files = content(&scratch.path().join("state/db"))?;
     let looked = match Disk::inspect(scratch.path()) {
         Ok((_, store)) => {
             ensure!(seen(&store) == *before, "{what}: a silent loss");
             false
         }
-        Err(OpenError::Damaged(_)) => true,
+        Err(OpenError::Damaged(_) | OpenError::Refused { .. }) => true,
         Err(error) => return Err(error).context(what.to_owned()),
     };
     for _ in 0..2 {
@@ -113,11 +113,11 @@ fn check(
                 ensure!(!looked, "{what}: a look refuses it, a start does not");
                 return Ok(false);
             }
-            Err(OpenError::Damaged(_)) => {}
+            Err(OpenError::Damaged(_) | OpenError::Refused { .. }) => {}
             Err(error) => return Err(error).context(what.to_owned()),
         }
         ensure!(
-            content(&scratch.path().join("db"))? == files,
+            content(&scratch.path().join("state/db"))? == files,
             "{what}: a refused start has changed files"
         );
     }
@@ -177,7 +177,7 @@ fn a_sector_of_zeros_in_the_journal_is_refused() -> Result<()> {
 fn a_flipped_byte_in_a_table_is_never_a_silent_loss() -> Result<()> {
     let (home, before) = flushed()?;
     let mut files = Vec::new();
-    list(&home.path().join("db/keyspaces"), &mut files)?;
+    list(&home.path().join("state/db/keyspaces"), &mut files)?;
     files.retain(|path| is_table(path));
     assert!(!files.is_empty());
     for path in files {
@@ -198,7 +198,7 @@ fn a_missing_file_is_never_a_silent_loss() -> Result<()> {
             let refused = check(home.path(), &before, &what, |home| {
                 Ok(fs::remove_file(home.join(inside))?)
             })?;
-            let is_needed = inside != Path::new("lock") && !is_idle_version(&path);
+            let is_needed = inside != Path::new("state/lock") && !is_idle_version(&path);
             assert!(refused || !is_needed, "{what}");
         }
     }
@@ -256,7 +256,7 @@ fn an_accepted_loss_goes_on_and_keeps_the_damaged_files() -> Result<()> {
     );
     world.commit(vec![put("later", "x")?])?;
     drop(world);
-    assert!(home.path().join("damaged-1/db/0.jnl").exists());
+    assert!(home.path().join("state/damaged-1/db/0.jnl").exists());
     let world = World::open(home.path())?;
     assert_eq!(world.store.iter().count(), 21);
     Ok(())
@@ -265,11 +265,11 @@ fn an_accepted_loss_goes_on_and_keeps_the_damaged_files() -> Result<()> {
 #[test]
 fn an_unreadable_database_can_be_left_behind() -> Result<()> {
     let (home, _) = filled()?;
-    fs::remove_file(home.path().join("db/version"))?;
+    fs::remove_file(home.path().join("state/db/version"))?;
     let world = World::accept(home.path(), 0)?;
     assert_eq!(world.store.iter().count(), 0);
     assert_eq!(world.store.revision(), Revision::new(30));
-    assert!(home.path().join("damaged-1/db").exists());
+    assert!(home.path().join("state/damaged-1/db").exists());
     Ok(())
 }
 

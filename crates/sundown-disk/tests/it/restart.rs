@@ -61,8 +61,14 @@ fn objects_are_readable_by_their_owner_only() -> Result<()> {
     let home = tempfile::tempdir()?;
     std::fs::set_permissions(home.path(), std::fs::Permissions::from_mode(0o755))?;
     let _world = World::open(home.path())?;
-    let mode = home.path().join("db").metadata()?.permissions().mode();
-    assert_eq!(mode & 0o777, 0o700);
+    for path in [
+        home.path(),
+        &home.path().join("state"),
+        &home.path().join("state/db"),
+    ] {
+        let mode = path.metadata()?.permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{}", path.display());
+    }
     Ok(())
 }
 
@@ -98,25 +104,31 @@ fn refuses_a_newer_format_by_name() -> Result<()> {
 /// its place, the copy that it looked at.
 #[test]
 fn an_interrupted_first_start_begins_anew() -> Result<()> {
-    for step in ["building", "ready", "high-water"] {
+    for step in ["mark", "state", "building", "ready", "high-water"] {
         let home = tempfile::tempdir()?;
         drop(World::open(home.path())?);
-        std::fs::remove_file(home.path().join("format"))?;
+        let state = home.path().join("state");
+        std::fs::rename(home.path().join("format"), home.path().join("starting"))?;
         match step {
-            "building" => {
-                std::fs::remove_dir_all(home.path().join("db/keyspaces"))?;
-                std::fs::rename(home.path().join("db"), home.path().join("building"))?;
-                std::fs::remove_file(home.path().join("high-water"))?;
+            "mark" => sundown_files::remove(home.path(), "state")?,
+            "state" => {
+                sundown_files::remove(home.path(), "state")?;
+                std::fs::create_dir(&state)?;
             }
-            "ready" => std::fs::rename(home.path().join("db"), home.path().join("ready"))?,
-            _ => std::fs::remove_dir_all(home.path().join("db"))?,
+            "building" => {
+                sundown_files::remove(&state, "db/keyspaces")?;
+                std::fs::rename(state.join("db"), state.join("building"))?;
+                std::fs::remove_file(state.join("high-water"))?;
+            }
+            "ready" => std::fs::rename(state.join("db"), state.join("ready"))?,
+            _ => sundown_files::remove(&state, "db")?,
         }
         let mut world = World::open(home.path())?;
         assert_eq!(world.store.revision(), Revision::ZERO, "{step}");
         world.fill()?;
         drop(world);
-        let left: Vec<_> = names(home.path())?;
-        assert_eq!(left, ["db", "format", "high-water", "lock"], "{step}");
+        assert_eq!(names(home.path())?, ["format", "state"], "{step}");
+        assert_eq!(names(&state)?, ["db", "high-water", "lock"], "{step}");
         assert_eq!(
             World::open(home.path())?.store.revision(),
             Revision::new(30)
@@ -133,13 +145,22 @@ fn an_interrupted_start_leaves_nothing_that_the_next_one_believes() -> Result<()
     let before = seen(&world.store);
     drop(world);
     for place in ["scratch", "building", "ready"] {
-        std::fs::create_dir(home.path().join(place))?;
-        std::fs::write(home.path().join(place).join("0.jnl"), "half a copy")?;
+        std::fs::create_dir(home.path().join("state").join(place))?;
+        std::fs::write(
+            home.path().join("state").join(place).join("0.jnl"),
+            "half a copy",
+        )?;
         assert_eq!(seen(&World::open(home.path())?.store), before, "{place}");
-        assert_eq!(names(home.path())?, ["db", "format", "high-water", "lock"]);
+        assert_eq!(
+            names(&home.path().join("state"))?,
+            ["db", "high-water", "lock"]
+        );
     }
     // A database that was built whole takes its place when the start goes on.
-    std::fs::rename(home.path().join("db"), home.path().join("ready"))?;
+    std::fs::rename(
+        home.path().join("state/db"),
+        home.path().join("state/ready"),
+    )?;
     assert_eq!(seen(&World::open(home.path())?.store), before);
     Ok(())
 }
@@ -154,7 +175,10 @@ fn revisions_that_may_have_been_seen_and_lost_are_never_given_again() -> Result<
     world.disk.relax()?;
     world.commit(vec![put("seen", "x")?])?;
     drop(world);
-    assert!(!home.path().join("relaxed").exists(), "it ended by itself");
+    assert!(
+        !home.path().join("state/relaxed").exists(),
+        "it ended by itself"
+    );
     assert_eq!(
         World::open(home.path())?.store.revision(),
         Revision::new(31)
@@ -162,13 +186,13 @@ fn revisions_that_may_have_been_seen_and_lost_are_never_given_again() -> Result<
 
     // Killed, but on the same start of the system: nothing is lost.
     let boot = std::fs::read("/proc/sys/kernel/random/boot_id")?;
-    std::fs::write(home.path().join("relaxed"), boot)?;
+    std::fs::write(home.path().join("state/relaxed"), boot)?;
     assert_eq!(
         World::open(home.path())?.store.revision(),
         Revision::new(31)
     );
 
-    std::fs::write(home.path().join("relaxed"), "before the power failed")?;
+    std::fs::write(home.path().join("state/relaxed"), "before the power failed")?;
     let mut world = World::open(home.path())?;
     assert_eq!(world.store.revision(), Revision::new(1031));
     world.commit(vec![put("later", "x")?])?;

@@ -1,0 +1,132 @@
+//! Takeovers of directories of the format before, interrupted at each step; in temporary directories.
+
+use super::*;
+use crate::{Disk, Options};
+
+/// A data directory as the version before left it, with something of the user's beside.
+fn of_before(path: &Path) {
+    drop(Disk::open(path, Options::default()).unwrap());
+    for entry in fs::read_dir(path.join(STATE)).unwrap() {
+        let entry = entry.unwrap();
+        fs::rename(entry.path(), path.join(entry.file_name())).unwrap();
+    }
+    fs::remove_dir(path.join(STATE)).unwrap();
+    fs::write(path.join("format"), "sundown data format 1\n").unwrap();
+    fs::create_dir_all(path.join("node/pods/uid")).unwrap();
+    fs::write(path.join("identity.json"), "who").unwrap();
+    fs::write(path.join("thesis.txt"), "mine").unwrap();
+    fs::create_dir(path.join("port")).unwrap();
+}
+
+fn names(path: &Path) -> Vec<String> {
+    let names = fs::read_dir(path).unwrap();
+    let names = names.map(|it| it.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_takeover_that_was_killed_after_any_step_is_finished_by_the_next_start() {
+    let mut steps = 0;
+    loop {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path();
+        of_before(path);
+        let held = hold(path).unwrap();
+        let mut take_over = TakeOver::begin(&held).unwrap();
+        let is_at_end = !(0..steps).all(|_| take_over.step().unwrap());
+        drop(take_over);
+        drop(held);
+        // Looks do not disturb it; one in the midst of it refuses to guess.
+        if let Err(error) = Disk::inspect(path) {
+            assert!(
+                error.to_string().contains("not finished"),
+                "{steps}: {error}"
+            );
+        }
+        drop(Disk::open(path, Options::default()).unwrap());
+        assert_eq!(
+            names(path),
+            ["format", "port", "state", "thesis.txt"],
+            "{steps}"
+        );
+        let inside = ["db", "high-water", "identity.json", "lock", "node"];
+        assert_eq!(names(&path.join(STATE)), inside, "{steps}");
+        assert!(path.join("state/node/pods/uid").is_dir());
+        assert_eq!(
+            fs::read_to_string(path.join("state/identity.json")).unwrap(),
+            "who"
+        );
+        assert_eq!(fs::read_to_string(path.join("thesis.txt")).unwrap(), "mine");
+        let format = fs::read_to_string(path.join("format")).unwrap();
+        assert_eq!(format, "sundown data format 2\n");
+        if is_at_end {
+            break;
+        }
+        steps += 1;
+    }
+    assert_eq!(
+        steps, 11,
+        "mark, state, note, format, five entries, the end of the note"
+    );
+}
+
+#[test]
+fn a_directory_of_before_that_is_in_use_is_left_where_it_is() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path();
+    of_before(path);
+    let before = names(path);
+    let control_plane = File::open(path.join("lock")).unwrap();
+    control_plane.lock().unwrap();
+    let refused = Disk::open(path, Options::default()).err();
+    assert!(
+        matches!(refused, Some(OpenError::InUse { .. })),
+        "{refused:?}"
+    );
+    drop(control_plane);
+    let node = File::open(path.join("node")).unwrap();
+    node.lock().unwrap();
+    let refused = Disk::open(path, Options::default()).err();
+    let expect = Refusal::PodsRun;
+    assert!(
+        matches!(&refused, Some(OpenError::Refused { refusal, .. }) if *refusal == expect),
+        "{refused:?}"
+    );
+    assert_eq!(names(path), before);
+    assert_eq!(
+        find(path).unwrap().as_deref(),
+        Some(path),
+        "its sockets are found"
+    );
+}
+
+#[test]
+fn a_reset_removes_what_is_ours_and_goes_on_when_it_was_interrupted() {
+    for is_before in [false, true] {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path();
+        if is_before {
+            of_before(path);
+        } else {
+            drop(Disk::open(path, Options::default()).unwrap());
+            fs::write(path.join("thesis.txt"), "mine").unwrap();
+        }
+        // Interrupted after its first step: nobody takes what is left for data.
+        let mut interrupted = Hold::take(path).unwrap().unwrap();
+        interrupted.directory.lock = None;
+        let held = interrupted.directory.held.as_ref().unwrap();
+        take_over(held).unwrap();
+        held.disprove().unwrap();
+        drop(interrupted);
+        let again = Hold::take(path).unwrap().unwrap();
+        again.clear().unwrap();
+        let left = names(path);
+        assert!(
+            !left.iter().any(|it| it == STATE || it == "format"),
+            "{left:?}"
+        );
+        assert_eq!(fs::read_to_string(path.join("thesis.txt")).unwrap(), "mine");
+    }
+}
