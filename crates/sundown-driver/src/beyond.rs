@@ -16,7 +16,8 @@ pub trait Beyond: fmt::Debug + Send + Sync {
     /// Does it once.
     fn carry_out(&self, deed: Deed) -> BoxFuture<'_, DeedOutcome>;
 
-    /// What the node says by itself, from now on; first of all its pods.
+    /// What the node says by itself, from now on; first of all its pods. Called again if a stream
+    /// panicked.
     fn reports(&self) -> BoxStream<'static, node::Report>;
 }
 
@@ -44,6 +45,7 @@ impl Beyond for Nobody {
             missing: None,
             reason: "Unreachable".to_owned(),
             message: NOBODY.to_owned(),
+            quote: String::new(),
         };
         Box::pin(std::future::ready(DeedOutcome::Refused(refusal)))
     }

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
+use sundown_decide::rights::Rights;
 use sundown_decide::{Crew, OwnerGc, RayConfig, of_ray, shipped, with_node};
 use sundown_engine::{Config, Engine};
 use sundown_model::Controller;
@@ -47,6 +48,20 @@ impl Crew for Chosen<'_> {
         if self.selection.contains(C::NAME) {
             // Nothing has happened in it yet, so that a copy costs nothing.
             self.engine = self.engine.clone().with(controller);
+        }
+    }
+}
+
+/// The rights that those which are selected ask for.
+struct Asking<'a> {
+    selection: &'a Selection,
+    rights: Rights,
+}
+
+impl Crew for Asking<'_> {
+    fn take<C: Controller>(&mut self, controller: C) {
+        if self.selection.contains(C::NAME) {
+            self.rights.take(controller);
         }
     }
 }
@@ -97,6 +112,20 @@ impl Selection {
         let mut names = names();
         names.retain(|name| self.contains(name));
         names
+    }
+
+    /// What the selected controllers need of an API server: of ours with a node, or of any other.
+    pub fn rights(&self, has_node: bool) -> Rights {
+        let mut asking = Asking {
+            selection: self,
+            rights: Rights::default(),
+        };
+        shipped(&mut asking);
+        if has_node {
+            with_node(&mut asking);
+            of_ray(&mut asking, &RayConfig::default());
+        }
+        asking.rights
     }
 
     /// An engine with the selected controllers, for any API server.

@@ -24,6 +24,10 @@ pub struct Counts {
     pub refused: u64,
     /// Writes whose fate is not known.
     pub unknown: u64,
+    /// Effects that panicked. Anything but 0 is a bug in Sundown.
+    pub panicked: u64,
+    /// Requests of any sort for which the server says that rights are missing.
+    pub forbidden: u64,
 }
 
 impl Counts {
@@ -91,6 +95,10 @@ impl Counters {
         });
     }
 
+    pub(crate) fn forbidden(&self) {
+        self.add(|counts| &mut counts.forbidden);
+    }
+
     pub(crate) fn answered(&self, input: &Input) {
         let Input::Wrote { outcome, .. } = input else {
             return;
@@ -103,6 +111,10 @@ impl Counters {
             Outcome::Refused(_) => self.add(|counts| &mut counts.refused),
             Outcome::Done(_) => {}
         }
+    }
+
+    pub(crate) fn panicked(&self) {
+        self.add(|counts| &mut counts.panicked);
     }
 
     fn add(&self, number: impl FnOnce(&mut Counts) -> &mut u64) {

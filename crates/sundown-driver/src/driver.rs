@@ -37,14 +37,6 @@ pub struct Driver {
     waiters: Vec<Waiter>,
 }
 
-/// Why a driver ended without having been asked.
-#[derive(Debug, thiserror::Error)]
-pub enum DriverError {
-    /// An effect could not be carried out because of a bug.
-    #[error("an effect panicked")]
-    Panicked(#[source] tokio::task::JoinError),
-}
-
 impl Driver {
     /// A driver of this engine, by the clock of the machine and with the barrier for any server.
     pub fn new(engine: Engine, client: Client) -> Self {
@@ -105,10 +97,9 @@ impl Driver {
         self.handle.clone()
     }
 
-    /// Runs until [`DriverHandle::shutdown`].
-    ///
-    /// Errors: an effect panicked; nothing can be said about what was under way.
-    pub async fn run(mut self) -> Result<(), DriverError> {
+    /// Runs until [`DriverHandle::shutdown`]. An effect that panics is answered as broken, and costs
+    /// nothing but itself.
+    pub async fn run(mut self) {
         let list_barrier = || Arc::new(ListBarrier::new(self.requests.clone())) as _;
         let barrier = self.barrier.take().unwrap_or_else(list_barrier);
         let outbox = Outbox::new(self.handle.inbox.clone());
@@ -124,17 +115,13 @@ impl Driver {
             Message::Input(Input::Lead(true)),
         ];
         let mut stop = self.handle.stop.subscribe();
-        let end = loop {
+        loop {
             self.turn(&mut messages, &mut effects);
             tokio::select! {
-                _ = stop.wait_for(|asked| *asked) => break Ok(()),
-                woken = self.wait(&mut messages, &mut effects) => {
-                    if let Err(error) = woken {
-                        break Err(DriverError::Panicked(error));
-                    }
-                }
+                _ = stop.wait_for(|asked| *asked) => break,
+                () = self.wait(&mut messages, &mut effects) => {}
             }
-        };
+        }
         self.inbox.close();
         if tokio::time::timeout(DRAIN_TIME_MAX, effects.drain())
             .await
@@ -145,15 +132,10 @@ impl Driver {
         if let Some(recorder) = &mut self.recorder {
             recorder.flush();
         }
-        end
     }
 
     /// Waits until there is a message or the engine's instant has come.
-    async fn wait(
-        &mut self,
-        messages: &mut Vec<Message>,
-        effects: &mut Effects,
-    ) -> Result<(), tokio::task::JoinError> {
+    async fn wait(&mut self, messages: &mut Vec<Message>, effects: &mut Effects) {
         if let Some(recorder) = &mut self.recorder
             && self.inbox.is_empty()
         {
@@ -161,13 +143,11 @@ impl Driver {
         }
         let mut due =
             OptionFuture::from(self.engine.wake_at().map(|at| self.clock.sleep_until(at)));
-        loop {
-            tokio::select! {
-                // The driver holds a sender itself, so the inbox stays open.
-                _ = self.inbox.recv_many(messages, INBOX_MAX) => return Ok(()),
-                Some(()) = &mut due => return Ok(()),
-                ended = effects.ended() => ended?,
-            }
+        tokio::select! {
+            // The driver holds a sender itself, so the inbox stays open.
+            _ = self.inbox.recv_many(messages, INBOX_MAX) => {}
+            Some(()) = &mut due => {}
+            broken = effects.broken() => messages.push(Message::Input(broken)),
         }
     }
 

@@ -1,19 +1,22 @@
 //! Carries out effects, each in a task that is owned here. Nothing is chosen: an effect says all.
+//!
+//! A task that panics has broken its effect and nothing else: the engine is told so in its place
+//! (`sundown_engine::broken`), and waits before it wants that again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures::StreamExt;
-use sundown_engine::{Effect, EffectId, Input, wire};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use sundown_engine::{Effect, EffectId, Input, broken, wire};
 use sundown_model::ResourceType;
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinError, JoinSet};
+use tokio::task::{self, AbortHandle, JoinError, JoinSet};
 
 use crate::counters::Purpose;
 use crate::handle::Message;
 use crate::requests::Requests;
-use crate::watch;
-use crate::{Barrier, Beyond};
+use crate::{Barrier, Beyond, listen, watch};
 
 /// The way back to the engine.
 #[derive(Debug, Clone)]
@@ -37,10 +40,20 @@ pub(crate) struct Effects {
     barrier: Arc<dyn Barrier>,
     beyond: Arc<dyn Beyond>,
     outbox: Outbox,
-    running: JoinSet<EffectId>,
+    running: JoinSet<()>,
+    by_task: BTreeMap<task::Id, UnderWay>,
     watches: BTreeMap<EffectId, AbortHandle>,
     /// Ended with this.
     listener: Option<JoinSet<()>>,
+}
+
+/// What has to be known of an effect after its end.
+#[derive(Debug)]
+struct UnderWay {
+    id: EffectId,
+    name: &'static str,
+    /// What the engine is told if it panics.
+    broken: Option<Input>,
 }
 
 impl Effects {
@@ -56,6 +69,7 @@ impl Effects {
             beyond,
             outbox,
             running: JoinSet::new(),
+            by_task: BTreeMap::new(),
             watches: BTreeMap::new(),
             listener: None,
         }
@@ -63,89 +77,110 @@ impl Effects {
 
     /// Begins to carry out an effect.
     pub(crate) fn start(&mut self, effect: Effect) {
+        if let Effect::Unwatch { id } = effect {
+            if let Some(watch) = self.watches.remove(&id) {
+                watch.abort();
+            }
+            return;
+        }
+        let under_way = UnderWay {
+            id: effect.id(),
+            name: effect.name(),
+            broken: broken(&effect),
+        };
+        let is_watch = matches!(effect, Effect::Watch { .. });
+        let work = self.carry_out(effect);
+        let outbox = self.outbox.clone();
+        let task = self.running.spawn(async move {
+            if let Some(last) = work.await {
+                outbox.put(last).await;
+            }
+        });
+        let id = under_way.id;
+        self.by_task.insert(task.id(), under_way);
+        if is_watch {
+            self.watches.insert(id, task);
+        }
+    }
+
+    /// Everything up to the last word about an effect, which the engine waits for. What is called here
+    /// is called inside the task, where a panic is caught.
+    fn carry_out(&self, effect: Effect) -> BoxFuture<'static, Option<Input>> {
         let id = effect.id();
-        let (requests, outbox) = (self.requests.clone(), self.outbox.clone());
+        let requests = self.requests.clone();
         match effect {
-            Effect::Unwatch { id } => {
-                if let Some(watch) = self.watches.remove(&id) {
-                    watch.abort();
-                }
-            }
+            Effect::Unwatch { .. } => futures::future::ready(None).boxed(),
             Effect::Watch { .. } => {
-                let watch = self.running.spawn(async move {
-                    watch::run(&effect, &requests, &outbox).await;
-                    id
-                });
-                self.watches.insert(id, watch);
+                let outbox = self.outbox.clone();
+                async move { Some(watch::run(&effect, &requests, &outbox).await) }.boxed()
             }
-            Effect::Discover { .. } => {
-                self.running.spawn(async move {
-                    outbox.put(discover(id, &requests).await).await;
-                    id
-                });
-            }
+            Effect::Discover { .. } => async move { Some(discover(id, &requests).await) }.boxed(),
             Effect::Barrier { types, .. } => {
                 let barrier = Arc::clone(&self.barrier);
-                self.running.spawn(async move {
-                    outbox.put(ask(id, &types, barrier.as_ref()).await).await;
-                    id
-                });
+                async move { Some(ask(id, &types, barrier.as_ref()).await) }.boxed()
             }
             Effect::Ask { question, .. } => {
                 let beyond = Arc::clone(&self.beyond);
-                self.running.spawn(async move {
-                    let reply = beyond.ask(question).await;
-                    outbox.put(Input::Answered { id, reply }).await;
-                    id
-                });
+                let reply = async move { beyond.ask(question).await };
+                reply
+                    .map(move |reply| Some(Input::Answered { id, reply }))
+                    .boxed()
             }
             Effect::Do { deed, .. } => {
                 let beyond = Arc::clone(&self.beyond);
-                self.running.spawn(async move {
-                    let outcome = beyond.carry_out(deed).await;
-                    outbox.put(Input::Done { id, outcome }).await;
-                    id
-                });
+                let outcome = async move { beyond.carry_out(deed).await };
+                outcome
+                    .map(move |outcome| Some(Input::Done { id, outcome }))
+                    .boxed()
             }
             Effect::List { .. } | Effect::Get { .. } | Effect::Write { .. } => {
-                self.running.spawn(async move {
-                    outbox.put(request(&effect, &requests).await).await;
-                    id
-                });
+                async move { Some(request(&effect, &requests).await) }.boxed()
             }
         }
     }
 
     /// Begins to listen to what the node says by itself.
     pub(crate) fn listen(&mut self) {
-        let (mut reports, outbox) = (self.beyond.reports(), self.outbox.clone());
         let listener = self.listener.insert(JoinSet::new());
-        listener.spawn(async move {
-            while let Some(report) = reports.next().await {
-                outbox.put(Input::Reported(report)).await;
-            }
-        });
+        let beyond = Arc::clone(&self.beyond);
+        listener.spawn(listen::run(
+            beyond,
+            self.outbox.clone(),
+            self.requests.clone(),
+        ));
     }
 
-    /// Waits for the end of a task.
-    ///
-    /// Errors: it panicked, which is a bug. Cancel-safe.
-    pub(crate) async fn ended(&mut self) -> Result<(), JoinError> {
-        match self.running.join_next().await {
-            Some(Ok(id)) => {
-                self.watches.remove(&id);
-                Ok(())
+    /// Waits until an effect has broken; gives what the engine is to be told in its place. Cancel-safe.
+    pub(crate) async fn broken(&mut self) -> Input {
+        loop {
+            let Some(end) = self.running.join_next_with_id().await else {
+                return std::future::pending().await;
+            };
+            if let Some(input) = self.ended(end) {
+                return input;
             }
-            Some(Err(error)) if error.is_cancelled() => Ok(()),
-            Some(Err(error)) => Err(error),
-            None => std::future::pending().await,
         }
     }
 
     /// Ends the watches and waits until every request has its answer.
     pub(crate) async fn drain(&mut self) {
         self.watches.values().for_each(AbortHandle::abort);
-        while self.running.join_next().await.is_some() {}
+        while let Some(end) = self.running.join_next_with_id().await {
+            self.ended(end);
+        }
+    }
+
+    fn ended(&mut self, end: Result<(task::Id, ()), JoinError>) -> Option<Input> {
+        let (task, error) = match end {
+            Ok((task, ())) => (task, None),
+            Err(error) => (error.id(), Some(error)),
+        };
+        let it = self.by_task.remove(&task)?;
+        self.watches.remove(&it.id);
+        let panicked = error.filter(JoinError::is_panic)?;
+        self.requests.counters().panicked();
+        tracing::error!(id = ?it.id, what = it.name, error = %panicked, "an effect panicked");
+        it.broken
     }
 }
 
@@ -175,3 +210,6 @@ async fn ask(id: EffectId, types: &[Arc<ResourceType>], barrier: &dyn Barrier) -
     let result = barrier.positions(types).await;
     Input::Positions { id, result }
 }
+
+#[cfg(test)]
+mod tests;

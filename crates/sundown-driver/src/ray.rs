@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
+use sundown_model::path::part;
 use sundown_model::{DeedOutcome, DeedRefusal, ray};
 use tokio::net::TcpStream;
 
@@ -59,7 +60,7 @@ impl Dashboards {
         match query {
             ray::Query::Session { .. } => session(&mut connection).await,
             ray::Query::Job { submission_id, .. } => {
-                let path = format!("/api/jobs/{}", escaped(submission_id));
+                let path = format!("/api/jobs/{}", part(submission_id));
                 let response = connection.get(&path).await?;
                 answer::job(submission_id, &response)
             }
@@ -104,7 +105,7 @@ impl Dashboards {
             Ok(connection) => connection,
             Err(failure) => return refused("Unreachable", failure.message),
         };
-        let path = format!("/api/jobs/{}/stop", escaped(submission_id));
+        let path = format!("/api/jobs/{}/stop", part(submission_id));
         match connection.post(&path, Vec::new()).await {
             Ok(response) => answer::stopped(submission_id, &response),
             Err(trouble) => fate(trouble),
@@ -135,17 +136,11 @@ fn fate(trouble: Trouble) -> DeedOutcome {
     }
 }
 
-fn refused(reason: &str, message: String) -> DeedOutcome {
+fn refused(reason: &str, quote: String) -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
         missing: None,
         reason: reason.to_owned(),
-        message,
+        message: String::new(),
+        quote,
     })
-}
-
-/// A submission id as part of a path.
-fn escaped(id: &str) -> String {
-    form_urlencoded::byte_serialize(id.as_bytes())
-        .collect::<String>()
-        .replace('+', "%20")
 }

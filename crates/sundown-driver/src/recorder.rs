@@ -3,13 +3,15 @@
 
 mod read;
 
+use std::collections::hash_map::RandomState;
 use std::fs::{self, File, OpenOptions};
+use std::hash::BuildHasher;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use sundown_engine::Engine;
-use sundown_engine::flight::Record;
+use sundown_engine::flight::{Record, Veil};
 
 pub use read::{Flight, FlightError, read_flight};
 
@@ -31,6 +33,7 @@ pub(crate) const PREVIOUS: &str = "flight.previous.jsonl";
 pub struct Recorder {
     directory: PathBuf,
     bytes_max: u64,
+    veil: Veil,
     file: Option<BufWriter<File>>,
     turn_bytes: u64,
 }
@@ -52,10 +55,15 @@ impl Recorder {
             directory: directory.to_owned(),
             source,
         };
-        fs::create_dir_all(directory).map_err(failed)?;
+        // What is recorded tells what the user's jobs are called and how they went.
+        let mut private = fs::DirBuilder::new();
+        std::os::unix::fs::DirBuilderExt::mode(&mut private, 0o700);
+        let made = private.recursive(true).create(directory);
+        made.map_err(failed)?;
         let mut recorder = Self {
             directory: directory.to_owned(),
             bytes_max: FLIGHT_BYTES_MAX,
+            veil: veil(),
             file: None,
             turn_bytes: 0,
         };
@@ -71,7 +79,7 @@ impl Recorder {
 
     /// Writes the first line of a file.
     pub(crate) fn begin(&mut self, engine: &Engine, at: Timestamp) {
-        self.write(&Record::begin(engine, at));
+        self.write(&Record::begin(engine, at, &self.veil));
         self.turn_bytes = 0;
     }
 
@@ -95,7 +103,7 @@ impl Recorder {
         let Some(file) = &mut self.file else {
             return;
         };
-        let line = record.line() + "\n";
+        let line = record.line(&self.veil) + "\n";
         self.turn_bytes += line.len() as u64;
         let written = file.write_all(line.as_bytes());
         self.check(written);
@@ -121,6 +129,13 @@ impl Recorder {
             self.file = None;
         }
     }
+}
+
+/// The key of the marks is drawn at random, stays in this process and ends with it: what a record hides
+/// can be compared within the record and guessed from nothing.
+fn veil() -> Veil {
+    let key = RandomState::new();
+    Veil::new(move |text| key.hash_one(text))
 }
 
 /// Objects are named in it, so nobody else may read it.

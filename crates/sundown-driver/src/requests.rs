@@ -70,7 +70,12 @@ impl Requests {
         let request = request(call).map_err(|error| Reply::NotSent(in_words(&error)))?;
         self.counters.sent(purpose);
         match timeout(ANSWER_TIME_MAX, self.client.send(request)).await {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(response)) => {
+                if response.status() == http::StatusCode::FORBIDDEN {
+                    self.counters.forbidden();
+                }
+                Ok(response)
+            }
             Ok(Err(error)) => Err(failed(&error)),
             Err(_) => Err(too_late()),
         }

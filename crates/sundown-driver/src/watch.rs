@@ -20,16 +20,13 @@ const SILENCE_MAX: Duration = Duration::from_mins(5);
 /// The longest line. Upstream takes objects of 3 MiB at most.
 const LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// Watches until the stream is over, and says so once.
-pub(crate) async fn run(effect: &Effect, requests: &Requests, outbox: &Outbox) {
-    let Effect::Watch { id, .. } = effect else {
-        return;
-    };
+/// Watches until the stream is over; gives the last word about it.
+pub(crate) async fn run(effect: &Effect, requests: &Requests, outbox: &Outbox) -> Input {
     let end = match open(effect, requests).await {
         Ok(body) => pass_on(effect, body, outbox).await,
         Err(reply) => wire::answered(effect, reply),
     };
-    outbox.put(end.unwrap_or_else(|| closed(*id))).await;
+    end.unwrap_or_else(|| closed(effect.id()))
 }
 
 async fn open(effect: &Effect, requests: &Requests) -> Result<Body, Reply> {

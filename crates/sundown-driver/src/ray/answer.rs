@@ -136,7 +136,8 @@ fn refused(reason: &str, text: &str) -> DeedOutcome {
     DeedOutcome::Refused(DeedRefusal {
         missing: None,
         reason: reason.to_owned(),
-        message: last_line(text),
+        message: String::new(),
+        quote: last_line(text),
     })
 }
 

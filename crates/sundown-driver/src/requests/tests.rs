@@ -5,7 +5,7 @@ use std::sync::Arc;
 use kube::{Client, Config};
 use sundown_engine::wire::{Call, Method, Reply};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::TcpSocket;
 
 use super::{Requests, request};
 use crate::counters::Purpose;
@@ -23,15 +23,17 @@ fn a_call() -> Call {
 
 /// Sends a request to a server that says these bytes and hangs up.
 async fn send_to(server: Option<&'static str>) -> anyhow::Result<Reply> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let url = format!("http://{}", listener.local_addr()?).parse()?;
+    let socket = TcpSocket::new_v4()?;
+    socket.bind("127.0.0.1:0".parse()?)?;
+    let url = format!("http://{}", socket.local_addr()?).parse()?;
     let mut config = Config::new(url);
     config.default_retry = false;
     let requests = Requests::new(Client::try_from(config)?, Arc::default());
     let Some(answer) = server else {
-        drop(listener);
+        // Bound, so that nothing else gets the port, and never listening.
         return Ok(requests.send(Purpose::Delete, a_call()).await);
     };
+    let listener = socket.listen(1)?;
     let serve = async {
         let (mut stream, _) = listener.accept().await?;
         let mut head = [0; 1024];

@@ -3,8 +3,6 @@
 mod ray;
 mod script;
 
-use std::time::Duration;
-
 use anyhow::{Context, Result};
 use sundown_driver::controllers::Selection;
 use sundown_driver::{Driver, DriverHandle};
@@ -12,9 +10,7 @@ use sundown_engine::{Brake, Config, Engine};
 use sundown_model::{ObjectKey, Resource};
 
 use script::Script;
-
-/// How long anything in these tests may take. Reached only by a failure.
-const BOUND: Duration = Duration::from_secs(30);
+use sundown_testing::{BOUND, TestBound};
 
 /// Runs a driver with its brakes on while `story` is told.
 async fn with_driver<F: Future<Output = Result<()>>>(
@@ -29,8 +25,7 @@ async fn with_driver<F: Future<Output = Result<()>>>(
         handle.shutdown();
         end
     };
-    let (ran, told) = tokio::join!(driver.run(), told);
-    ran?;
+    let ((), told) = tokio::join!(driver.run(), told);
     told
 }
 
@@ -40,6 +35,7 @@ fn owner() -> ObjectKey {
 
 #[tokio::test]
 async fn explains_without_writing_and_writes_when_the_brake_is_off() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let script = Script::new();
     let seen = script.clone();
     with_driver(&script, |handle| async move {
@@ -72,8 +68,32 @@ async fn explains_without_writing_and_writes_when_the_brake_is_off() -> Result<(
     Ok(())
 }
 
+/// Every request panics once: discovery, lists, the barrier, the watch, the write and the read after it.
+#[tokio::test]
+async fn the_same_comes_about_when_every_request_panics_once() -> Result<()> {
+    let script = Script::stumbling();
+    let seen = script.clone();
+    with_driver(&script, |handle| async move {
+        handle.brake(Brake::default()).await?;
+        let is_gone = handle.clone();
+        handle
+            .wait_until(BOUND, move |engine, _| {
+                is_gone.counts().patch >= 2 && engine.cache().get(&owner()).is_none()
+            })
+            .await?;
+        let counts = handle.counts();
+        assert!(counts.panicked >= 5, "{counts:?}");
+        assert_eq!(counts.panicked, seen.panicked() as u64, "each is counted");
+        Ok(())
+    })
+    .await?;
+    assert_eq!(script.patches().len(), 1, "the second one is heard");
+    Ok(())
+}
+
 #[tokio::test]
 async fn nobody_answers_after_the_end() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let script = Script::new();
     let mut kept = None;
     with_driver(&script, |handle| {

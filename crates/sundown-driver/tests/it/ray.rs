@@ -5,8 +5,9 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use sundown_driver::{Dashboards, OwnNetwork};
 use sundown_model::{DeedOutcome, ray};
+use sundown_testing::TestBound;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
 const SESSION: &str = r#"{"version":"4","ray_version":"2.60.0","session_name":"session_1"}"#;
@@ -115,6 +116,7 @@ fn reason(outcome: &DeedOutcome) -> &str {
 
 #[tokio::test]
 async fn a_submission_asks_for_the_session_and_tells_on_the_same_connection() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let plays = vec![Play::Answer(200, SESSION), Play::Answer(200, TAKEN)];
     let (at, played) = dashboard(plays).await?;
     let outcome = dashboards().carry_out(&submit(&at, "session_1")).await;
@@ -127,6 +129,7 @@ async fn a_submission_asks_for_the_session_and_tells_on_the_same_connection() ->
 
 #[tokio::test]
 async fn another_session_is_told_nothing() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let (at, played) = dashboard(vec![Play::Answer(200, SESSION), Play::Hang]).await?;
     let outcome = dashboards().carry_out(&submit(&at, "session_0")).await;
     assert_eq!(reason(&outcome), "OtherSession");
@@ -136,6 +139,7 @@ async fn another_session_is_told_nothing() -> Result<()> {
 
 #[tokio::test]
 async fn what_was_sent_and_not_answered_is_not_known() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let (at, _played) = dashboard(vec![Play::Answer(200, SESSION), Play::Hang]).await?;
     let outcome = dashboards().carry_out(&submit(&at, "session_1")).await;
     assert_eq!(reason(&outcome), "Unknown");
@@ -144,9 +148,11 @@ async fn what_was_sent_and_not_answered_is_not_known() -> Result<()> {
 
 #[tokio::test]
 async fn what_could_not_be_sent_was_not_done() -> Result<()> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let at = ray::Dashboard(listener.local_addr()?.to_string().into());
-    drop(listener);
+    let _bound = TestBound::of_this_test();
+    // Bound, so that nothing else gets the port, and never listening.
+    let deaf = TcpSocket::new_v4()?;
+    deaf.bind("127.0.0.1:0".parse()?)?;
+    let at = ray::Dashboard(deaf.local_addr()?.to_string().into());
     let outcome = dashboards().carry_out(&submit(&at, "session_1")).await;
     assert_eq!(reason(&outcome), "Unreachable");
     let asked = dashboards().ask(&ray::Query::Session { at }).await;
@@ -157,6 +163,7 @@ async fn what_could_not_be_sent_was_not_done() -> Result<()> {
 
 #[tokio::test]
 async fn an_id_is_one_part_of_the_path_whatever_it_holds() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let (at, played) = dashboard(vec![Play::Answer(404, "Job a/../b c does not exist")]).await?;
     let submission_id = "a/../b c".into();
     let asked = dashboards()

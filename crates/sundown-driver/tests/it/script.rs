@@ -1,5 +1,6 @@
 //! A server of one resource and one object, which a watch tells of.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,11 +22,38 @@ const FRAME_LEN: usize = 7;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Script {
     patches: Arc<Mutex<Vec<Value>>>,
+    /// The sorts of requests that have panicked; None: none shall.
+    panicked: Option<Arc<Mutex<BTreeSet<String>>>>,
 }
 
 impl Script {
     pub(crate) fn new() -> Self {
         Self::default()
+    }
+
+    /// One that panics at the first request of each sort.
+    pub(crate) fn stumbling() -> Self {
+        Self {
+            panicked: Some(Arc::default()),
+            ..Self::default()
+        }
+    }
+
+    /// How many requests have panicked.
+    pub(crate) fn panicked(&self) -> usize {
+        let panicked = self.panicked.iter();
+        let counts = panicked.map(|it| it.lock().unwrap_or_else(PoisonError::into_inner).len());
+        counts.sum()
+    }
+
+    fn stumble(&self, sort: String) {
+        let Some(panicked) = &self.panicked else {
+            return;
+        };
+        let mut panicked = panicked.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_first = panicked.insert(sort);
+        drop(panicked);
+        assert!(!is_first, "injected into a request");
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -45,6 +73,7 @@ impl Script {
     async fn answer(&self, request: http::Request<Body>) -> Answer {
         let (head, body) = request.into_parts();
         let query = head.uri.query().unwrap_or_default();
+        self.stumble(format!("{} {}", head.method, head.uri));
         match (head.method.as_str(), head.uri.path()) {
             ("GET", "/api") => whole(&core()),
             ("GET", "/apis") => whole(&json!({ "items": [] })),

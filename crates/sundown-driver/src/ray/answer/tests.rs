@@ -151,6 +151,6 @@ fn a_traceback_is_told_by_its_last_line_and_never_at_length() {
     let DeedOutcome::Refused(refusal) = submitted(&response(400, &long)) else {
         panic!("not refused");
     };
-    assert!(refusal.message.starts_with("TypeError: yyy"));
-    assert_eq!(refusal.message.chars().count(), MESSAGE_CHARS_MAX);
+    assert!(refusal.quote.starts_with("TypeError: yyy"));
+    assert_eq!(refusal.quote.chars().count(), MESSAGE_CHARS_MAX);
 }
