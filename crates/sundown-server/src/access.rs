@@ -1,22 +1,19 @@
-//! Who calls: the administrator (system:masters), a service account, or nobody in particular. What
-//! an identity may do is for RBAC to decide later.
+//! Who calls: somebody who is known already, the administrator, a service account, or an anonymous
+//! caller. What they may do is decided in `sundown-api`.
 
 use std::fmt;
 use std::sync::Arc;
 
+use http::HeaderMap;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, Method};
 use subtle::ConstantTimeEq;
 use sundown_api::User;
-
-/// Paths that need no credentials, as upstream's `ClusterRole` `system:public-info-viewer` has them.
-const PUBLIC_PATHS: [&str; 5] = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
 
 /// What a caller has shown before its first request.
 #[derive(Debug, Clone)]
 pub(crate) enum Access {
-    /// In process, or a client certificate of our authority.
-    Trusted,
+    /// In process, or by a client certificate of our authority.
+    Known(Arc<User>),
     /// Nothing: each request brings the bearer token.
     Token(Token),
 }
@@ -26,7 +23,8 @@ pub(crate) enum Access {
 pub(crate) struct Token(Arc<str>);
 
 impl Access {
-    /// Who is asking; None: nobody who may go on.
+    /// Who is asking; None: somebody with credentials that are not valid, or without any where
+    /// `takes_anonymous` says that those are not let in.
     ///
     /// A wrong token is refused everywhere, also where no token would do: upstream authenticates
     /// first, and only the absence of credentials makes a caller anonymous.
@@ -34,17 +32,16 @@ impl Access {
     /// `whose` knows the tokens of service accounts.
     pub(crate) fn user(
         &self,
-        method: &Method,
-        path: &str,
         headers: &HeaderMap,
+        takes_anonymous: bool,
         whose: impl FnOnce(&str) -> Option<User>,
     ) -> Option<User> {
-        let Self::Token(token) = self else {
-            return Some(User::admin());
+        let token = match self {
+            Self::Known(user) => return Some(User::clone(user)),
+            Self::Token(token) => token,
         };
-        let is_public = method == Method::GET && PUBLIC_PATHS.contains(&path);
         let Some(header) = headers.get(AUTHORIZATION) else {
-            return is_public.then(User::anonymous);
+            return takes_anonymous.then(User::anonymous);
         };
         let shown = bearer(header.as_bytes())?;
         if token.is(shown) {
@@ -85,31 +82,32 @@ impl fmt::Debug for Token {
 
 #[cfg(test)]
 mod tests {
-    use http::{HeaderMap, Method};
+    use http::HeaderMap;
 
     use super::{Access, Token};
 
-    fn check(authorization: Option<&'static str>, path: &str, expect: bool) {
+    fn check(authorization: Option<&'static str>, expect: Option<&str>) {
         let mut headers = HeaderMap::new();
         if let Some(value) = authorization {
             headers.insert("authorization", value.parse().unwrap());
         }
         let access = Access::Token(Token::new("secret"));
-        let user = access.user(&Method::GET, path, &headers, |_| None);
-        assert_eq!(user.is_some(), expect, "{authorization:?} {path}");
+        for takes_anonymous in [true, false] {
+            let user = access.user(&headers, takes_anonymous, |_| None);
+            let name = user.as_ref().map(|user| user.name.as_str());
+            let expect = expect.filter(|name| takes_anonymous || *name != "system:anonymous");
+            assert_eq!(name, expect, "{authorization:?}");
+        }
     }
 
     #[test]
-    fn asks_for_the_token_except_on_public_paths() {
-        check(Some("Bearer secret"), "/api", true);
-        check(Some("bearer secret "), "/api", true);
-        check(Some("Bearer secret2"), "/api", false);
-        check(Some("Bearer "), "/api", false);
-        check(Some("Basic secret"), "/api", false);
-        check(Some("secret"), "/api", false);
-        check(None, "/api", false);
-        check(None, "/healthz", true);
-        check(None, "/healthz/etcd", false);
-        check(Some("Bearer wrong"), "/healthz", false);
+    fn a_wrong_token_is_refused_and_none_makes_anonymous() {
+        check(Some("Bearer secret"), Some("kubernetes-admin"));
+        check(Some("bearer secret "), Some("kubernetes-admin"));
+        check(Some("Bearer secret2"), None);
+        check(Some("Bearer "), None);
+        check(Some("Basic secret"), None);
+        check(Some("secret"), None);
+        check(None, Some("system:anonymous"));
     }
 }

@@ -1,7 +1,9 @@
 //! HTTPS: accepts connections, speaks TLS, hands requests to the service, and drains on request.
 //! HTTP itself is hyper's work, the answers are the service's.
 
+mod admission;
 mod connection;
+mod trial;
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -17,9 +19,16 @@ use tokio_rustls::TlsAcceptor;
 use crate::access::Token;
 use crate::{Identity, IdentityError, Shared, Stop};
 
+use trial::House;
+pub(crate) use trial::Trial;
+
 /// How many connections may be open; further ones are closed at once. kube-rs opens one per watch,
 /// so this is about the number of watches of such clients. A few kilobytes each.
 const CONNECTIONS_MAX: usize = 4096;
+
+/// Of the descriptors that this process may have, one in so many may be a connection of one front. The
+/// rest is for the other front, for the database, which cannot go on without, and for logs.
+const DESCRIPTOR_SHARE: u64 = 4;
 
 /// How long open connections may take to finish their requests after a stop. Watches end at once.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(5);
@@ -41,6 +50,7 @@ pub struct Front {
     tls: TlsAcceptor,
     shared: Arc<Shared>,
     token: Token,
+    connections_max: usize,
 }
 
 /// Why HTTPS does not start or has to end.
@@ -79,6 +89,13 @@ impl Https {
         })
     }
 
+    /// The same with another bound on connections.
+    #[must_use]
+    pub fn connections_max(mut self, connections_max: usize) -> Self {
+        self.front.connections_max = connections_max;
+        self
+    }
+
     /// The address that was bound, with the real port.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -111,6 +128,7 @@ impl Front {
             tls: TlsAcceptor::from(Arc::new(identity.tls()?)),
             shared,
             token: Token::new(identity.token()),
+            connections_max: connections_max(descriptors_max()),
         })
     }
 
@@ -126,12 +144,13 @@ impl Front {
         // Boxed, so that it can be dropped before the end.
         let mut arrivals = Box::pin(arrivals);
         let mut connections = JoinSet::new();
+        let house = House::new(self.connections_max);
         let end = loop {
             tokio::select! {
                 () = stop.asked() => break Ok(()),
                 cause = self.shared.broken() => break Err(HttpsError::Broken { cause }),
                 Some(ended) = connections.join_next() => log_panic(ended),
-                Some(stream) = arrivals.next() => self.open(&mut connections, stream, &stop),
+                Some(stream) = arrivals.next() => self.open(&mut connections, &house, stream, &stop),
             }
         };
         drop(arrivals);
@@ -143,16 +162,16 @@ impl Front {
         end
     }
 
-    fn open(&self, connections: &mut JoinSet<()>, stream: TcpStream, stop: &Stop) {
+    fn open(&self, connections: &mut JoinSet<()>, house: &House, stream: TcpStream, stop: &Stop) {
         let peer = stream.peer_addr().ok();
-        if connections.len() >= CONNECTIONS_MAX {
-            tracing::warn!(?peer, CONNECTIONS_MAX, "too many connections");
+        let Some(trial) = peer.and_then(|peer| house.arrive(peer.ip())) else {
+            tracing::warn!(?peer, "too many connections");
             return;
-        }
+        };
         let shared = Arc::clone(&self.shared);
         let (token, tls, stop) = (self.token.clone(), self.tls.clone(), stop.clone());
         connections.spawn(async move {
-            if let Err(error) = connection::serve(stream, tls, shared, token, stop).await {
+            if let Err(error) = connection::serve(stream, tls, shared, token, trial, stop).await {
                 // A client that goes away is everyday business.
                 tracing::debug!(?peer, error = %error, "connection");
             }
@@ -164,6 +183,17 @@ impl std::fmt::Debug for Front {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Front")
     }
+}
+
+/// How many connections a front may have, of the descriptors that the process may have; None: no limit.
+fn connections_max(descriptors_max: Option<u64>) -> usize {
+    let share = descriptors_max.map(|max| max / DESCRIPTOR_SHARE);
+    let share = share.and_then(|share| usize::try_from(share).ok());
+    share.map_or(CONNECTIONS_MAX, |share| share.min(CONNECTIONS_MAX))
+}
+
+fn descriptors_max() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
 /// Every connection to a socket. Cancelling loses none: accepting is one step.
@@ -186,5 +216,22 @@ fn accepted(listener: TcpListener) -> impl Stream<Item = TcpStream> {
 fn log_panic(ended: Result<(), tokio::task::JoinError>) {
     if let Err(error) = ended {
         tracing::error!(%error, "a connection panicked");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CONNECTIONS_MAX, connections_max};
+
+    #[test]
+    fn connections_leave_descriptors_for_the_database() {
+        for (descriptors_max, expect) in [
+            (None, CONNECTIONS_MAX),
+            (Some(1024), 256),
+            (Some(65_536), CONNECTIONS_MAX),
+            (Some(u64::MAX), CONNECTIONS_MAX),
+        ] {
+            assert_eq!(connections_max(descriptors_max), expect);
+        }
     }
 }

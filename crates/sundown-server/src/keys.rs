@@ -80,10 +80,10 @@ pub(crate) fn generate() -> Vec<u8> {
         .to_vec()
 }
 
-/// Fills in whose the token of a `TokenReview` is.
+/// Fills in whose the token of a `TokenReview` is, and for which of the audiences that were asked.
 pub(crate) fn complete_review(
     response: &mut Response,
-    whose: impl FnOnce(&str, &str) -> Result<User, &'static str>,
+    whose: impl FnOnce(&str, &[&str]) -> Result<(User, Vec<String>), &'static str>,
 ) {
     let Ok(mut body) = serde_json::from_slice::<Value>(&response.body) else {
         return;
@@ -92,10 +92,18 @@ pub(crate) fn complete_review(
     let Some(token) = text("/spec/token") else {
         return;
     };
-    let audience = text("/spec/audiences/0").unwrap_or(ISSUER);
-    if let Ok(user) = whose(token, audience) {
+    let asked = body.pointer("/spec/audiences").and_then(Value::as_array);
+    let mut asked: Vec<&str> = asked
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    if asked.is_empty() {
+        asked.push(ISSUER);
+    }
+    if let Ok((user, audiences)) = whose(token, &asked) {
         body["status"] = json!({
-            "authenticated": true, "user": user_info(&user), "audiences": [audience],
+            "authenticated": true, "user": user_info(&user), "audiences": audiences,
         });
         response.body = body.to_string().into_bytes();
     }

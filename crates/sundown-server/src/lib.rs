@@ -4,6 +4,7 @@
 //! What a request means is decided in `sundown-api`; nothing here knows a resource or a verb.
 
 mod access;
+mod bodies;
 mod body;
 mod clock;
 mod entropy;

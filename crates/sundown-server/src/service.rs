@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use sundown_api::{Encoding, ISSUER, Log, Method, Response, User};
+use sundown_api::{Encoding, ISSUER, Log, Method, Request, Response, User};
 use tower::Service;
 
 use crate::access::Access;
+use crate::https::Trial;
 use crate::keys::complete_review;
 use crate::metrics::Label;
 use crate::status::Failure;
@@ -17,19 +18,29 @@ use crate::{Body, Reply, Shared, Stop, pretty, wire};
 /// The longest request body, as upstream (3 MiB).
 pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
+/// How long a body may take to arrive. Clients send theirs at once.
+const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_mins(1);
+
 /// Speaks HTTP for a [`Shared`] state.
 #[derive(Debug, Clone)]
 pub struct ApiService {
     shared: Arc<Shared>,
     access: Access,
     stop: Stop,
+    /// The connection that requests come by, if they do.
+    trial: Option<Arc<Trial>>,
 }
 
 impl ApiService {
     /// For clients in this process: `kube::Client::new(service, "default")`. Every request counts
     /// as the administrator's. Watches end when `stop` is asked.
     pub fn trusted(shared: Arc<Shared>, stop: Stop) -> Self {
-        Self::new(shared, Access::Trusted, stop)
+        Self::acting_as(shared, stop, User::admin())
+    }
+
+    /// For clients in this process that have the rights of this user, and no others.
+    pub fn acting_as(shared: Arc<Shared>, stop: Stop, user: User) -> Self {
+        Self::new(shared, Access::Known(user.into()), stop)
     }
 
     pub(crate) fn new(shared: Arc<Shared>, access: Access, stop: Stop) -> Self {
@@ -37,6 +48,20 @@ impl ApiService {
             shared,
             access,
             stop,
+            trial: None,
+        }
+    }
+
+    /// The same, for a connection that has to show a credential.
+    pub(crate) fn on_trial(self, trial: Arc<Trial>) -> Self {
+        let trial = Some(trial);
+        Self { trial, ..self }
+    }
+
+    /// A connection whose request showed a credential is on trial no more.
+    fn knows(&self, user: &User) {
+        if let Some(trial) = self.trial.as_ref().filter(|_| *user != User::anonymous()) {
+            trial.pass();
         }
     }
 
@@ -63,32 +88,27 @@ impl ApiService {
         response
     }
 
-    /// Asks for credentials before a byte of the body is read.
+    /// Asks who calls and whether they may before a byte of the body is read.
     async fn reply<B: http_body::Body>(&self, request: http::Request<B>) -> Result<Reply, Failure> {
         let (head, body) = request.into_parts();
-        let user = self
-            .access
-            .user(&head.method, head.uri.path(), &head.headers, |token| {
-                self.account(token, ISSUER).ok()
-            })
-            .ok_or(Failure::Unauthorized)?;
-        let request = wire::read(head, body, user).await?;
+        let user = self.caller(&head)?;
+        self.knows(&user);
+        let mut request = wire::read(&head, user)?;
+        let wanted = wire::impersonation(&head.headers);
         let label = Label::of(&request);
-        if request.path == "/metrics" && request.method == Method::Get {
-            return Ok(Reply::Response(self.metrics()));
-        }
-        let is_token = request.is_for_token();
-        let is_review = request.is_token_review();
         let is_pretty = pretty::is_wanted(&request);
         let encoding = Encoding::of(&request);
-        let mut reply = self.shared.call(request).await;
+        let mut reply = match self.shared.authorize(&wanted, &mut request) {
+            Err(refused) => Reply::Response(refused),
+            Ok(()) if request.path == "/metrics" && request.method == Method::Get => {
+                return Ok(Reply::Response(self.metrics()));
+            }
+            Ok(()) => match self.read_body(&head, &wanted, &mut request, body).await? {
+                Err(refused) => Reply::Response(refused),
+                Ok(()) => self.act(request).await,
+            },
+        };
         if let Reply::Response(response) = &mut reply {
-            if is_token && response.code == 201 {
-                self.shared.keys.seal(response);
-            }
-            if is_review && response.code == 201 {
-                complete_review(response, |token, audience| self.whose(token, audience));
-            }
             if is_pretty && response.content_type.starts_with("application/json") {
                 response.body = pretty::indented(&response.body);
             }
@@ -96,6 +116,58 @@ impl ApiService {
         }
         self.shared.metrics.count(label, code_of(&reply));
         Ok(reply)
+    }
+
+    fn caller(&self, head: &http::request::Parts) -> Result<User, Failure> {
+        let takes_anonymous = self.shared.snapshot().takes_anonymous();
+        let user = self.access.user(&head.headers, takes_anonymous, |token| {
+            self.account(token, &[ISSUER]).ok().map(|(user, _)| user)
+        });
+        user.ok_or(Failure::Unauthorized)
+    }
+
+    /// Reads the body and then asks again who calls and whether they may: a sender who is slow may have lost
+    /// its rights meanwhile. No GET of ours has a body, so that a caller without rights fills no memory.
+    async fn read_body<B: http_body::Body>(
+        &self,
+        head: &http::request::Parts,
+        wanted: &sundown_api::Impersonation,
+        request: &mut Request,
+        body: B,
+    ) -> Result<Result<(), Response>, Failure> {
+        if request.method == Method::Get {
+            return Ok(Ok(()));
+        }
+        let user = self.caller(head)?;
+        let _place = self
+            .shared
+            .bodies
+            .enter(&user)
+            .ok_or(Failure::TooManyRequests)?;
+        let read = tokio::time::timeout(BODY_TIME_MAX, wire::read_body(body)).await;
+        let body = read.map_err(|_| Failure::BadRequest("the body came too slowly"))??;
+        *request = wire::read(head, self.caller(head)?)?;
+        if let Err(refused) = self.shared.authorize(wanted, request) {
+            return Ok(Err(refused));
+        }
+        request.body = body;
+        Ok(Ok(()))
+    }
+
+    /// Does what is asked, and adds what only the holder of the keys can.
+    async fn act(&self, request: Request) -> Reply {
+        let is_token = request.is_for_token();
+        let is_review = request.is_token_review();
+        let mut reply = self.shared.call(request).await;
+        if let Reply::Response(response) = &mut reply {
+            if is_token && response.code == 201 {
+                self.shared.keys.seal(response);
+            }
+            if is_review && response.code == 201 {
+                complete_review(response, |token, asked| self.whose(token, asked));
+            }
+        }
+        reply
     }
 
     async fn open(&self, log: Log) -> Result<Body, Response> {
@@ -107,19 +179,25 @@ impl ApiService {
         Ok(Body::log(text, self.stop.clone()))
     }
 
-    /// The service account that a token speaks for.
-    fn account(&self, token: &str, audience: &str) -> Result<User, &'static str> {
+    /// The service account that a token speaks for, and to which of these audiences.
+    fn account(
+        &self,
+        token: &str,
+        audiences: &[&str],
+    ) -> Result<(User, Vec<String>), &'static str> {
         let claims = self.shared.keys.open(token).ok_or("invalid bearer token")?;
         let now = self.shared.clock().now();
-        self.shared.snapshot().token_user(&claims, audience, now)
+        self.shared.snapshot().token_user(&claims, audiences, now)
     }
 
-    /// Whose any token is, for a review.
-    fn whose(&self, token: &str, audience: &str) -> Result<User, &'static str> {
+    /// Whose any token is, for a review. The administrator's is meant for this server alone.
+    fn whose(&self, token: &str, audiences: &[&str]) -> Result<(User, Vec<String>), &'static str> {
         if self.access.is_admin_token(token) {
-            return Ok(User::admin());
+            let own = audiences.iter().find(|audience| **audience == ISSUER);
+            let own = own.ok_or("token audiences are not ours")?;
+            return Ok((User::admin(), vec![(*own).to_owned()]));
         }
-        self.account(token, audience)
+        self.account(token, audiences)
     }
 
     fn metrics(&self) -> Response {

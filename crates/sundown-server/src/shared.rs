@@ -2,14 +2,18 @@
 //! time, published whole. What a request reads and writes is decided by `sundown-api`; how a durable
 //! server orders its commits lies in `sequencer.rs`.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use sundown_api::{Commit, Config, Cx, Log, Request, Response, Server, Stale, Verdict, Watch};
+use sundown_api::{
+    Commit, Config, Cx, Impersonation, Log, Request, Response, Server, Stale, Verdict, Watch,
+};
 use sundown_disk::{AppendError, Keep};
 use sundown_store::Store;
 use tokio::sync::watch;
 
+use crate::bodies::Bodies;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 use crate::sequencer::{Durability, Sequencer};
@@ -32,6 +36,7 @@ pub struct Shared {
     commits: Commits,
     /// Signs the tokens of service accounts.
     pub(crate) keys: Keys,
+    pub(crate) bodies: Bodies,
     pub(crate) metrics: Metrics,
     /// Nobody runs pods if there is none.
     pub(crate) logs: Option<Arc<dyn PodLogs>>,
@@ -100,6 +105,7 @@ impl Shared {
             core: Arc::new(Core::new(Arc::clone(&head), clock, entropy)),
             commits: Commits::Memory(Mutex::new(head)),
             keys: Keys::generate(),
+            bodies: Bodies::default(),
             metrics: Metrics::default(),
             logs: None,
         }
@@ -136,6 +142,7 @@ impl Shared {
             core,
             commits,
             keys: Keys::generate(),
+            bodies: Bodies::default(),
             metrics: Metrics::default(),
             logs: None,
         })
@@ -169,6 +176,19 @@ impl Shared {
                 Verdict::Commit(commit) => Reply::Response(sequencer.commit(request, commit).await),
             },
         }
+    }
+
+    /// Whether the caller may do this, before the body of the request is read. Whoever acts as somebody
+    /// else is judged as that one.
+    ///
+    /// Errors: the answer for a caller who may not.
+    pub fn authorize(&self, wanted: &Impersonation, request: &mut Request) -> Result<(), Response> {
+        let at = self.snapshot();
+        let judged = catch_unwind(AssertUnwindSafe(|| {
+            at.impersonate(wanted, request)?;
+            at.authorize(request)
+        }));
+        judged.unwrap_or_else(|panic| Err(unhandled(panic.as_ref(), request)))
     }
 
     /// The newest published state.
@@ -308,12 +328,16 @@ impl Core {
             now: self.clock.now(),
             entropy: &mut draw,
         };
-        catch_unwind(AssertUnwindSafe(|| at.handle(request, &mut cx))).unwrap_or_else(|panic| {
-            let message = panic_message(panic.as_ref());
-            tracing::error!(message, method = ?request.method, path = request.path, "a request panicked");
-            Verdict::Answer(Failure::Internal("the request could not be handled").response())
-        })
+        catch_unwind(AssertUnwindSafe(|| at.handle(request, &mut cx)))
+            .unwrap_or_else(|panic| Verdict::Answer(unhandled(panic.as_ref(), request)))
     }
+}
+
+/// What a request gets that panicked.
+fn unhandled(panic: &(dyn Any + Send), request: &Request) -> Response {
+    let message = panic_message(panic);
+    tracing::error!(message, method = ?request.method, path = request.path, "a request panicked");
+    Failure::Internal("the request could not be handled").response()
 }
 
 /// Runs `change` while nobody else may commit.

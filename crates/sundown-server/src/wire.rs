@@ -1,6 +1,7 @@
 //! Translates between `http` and the plain data of `sundown-api`, both ways. No meaning is given to
 //! anything here but lengths and encodings.
 
+use std::collections::BTreeMap;
 use std::pin::pin;
 
 use bytes::{Buf, BufMut};
@@ -10,7 +11,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, StatusCode, request};
 use http_body_util::BodyExt;
 use percent_encoding::percent_decode_str;
-use sundown_api::{Method, Request, Response, User};
+use sundown_api::{Impersonation, Method, Request, Response, User};
 
 use crate::Body;
 use crate::service::BODY_BYTES_MAX;
@@ -28,11 +29,8 @@ const DISCARD_BYTES_MAX: usize = 4 * BODY_BYTES_MAX;
 /// (apiserver, endpoints/filters/warning.go): clients limit the size of all headers together.
 const WARNING_BYTES_MAX: usize = 4 * 1024;
 
-/// Builds the request of the core.
-pub(crate) async fn read<B>(head: request::Parts, body: B, user: User) -> Result<Request, Failure>
-where
-    B: http_body::Body,
-{
+/// Builds the request of the core, without its body.
+pub(crate) fn read(head: &request::Parts, user: User) -> Result<Request, Failure> {
     let method = method(&head.method)?;
     let path = percent_decode_str(head.uri.path()).decode_utf8();
     let path = path
@@ -50,7 +48,7 @@ where
         user_agent: text(&head.headers, &USER_AGENT),
         if_none_match: text(&head.headers, &IF_NONE_MATCH),
         user,
-        body: read_body(body).await?,
+        body: Vec::new(),
     })
 }
 
@@ -122,7 +120,31 @@ fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     Some(values.join(", "))
 }
 
-async fn read_body<B: http_body::Body>(body: B) -> Result<Vec<u8>, Failure> {
+/// As whom a request wants to act. A header that comes several times is a list only where upstream has one.
+pub(crate) fn impersonation(headers: &HeaderMap) -> Impersonation {
+    let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+    let first = |name: &str| headers.get(name).map(text).unwrap_or_default();
+    let mut wanted = Impersonation {
+        user: first("impersonate-user"),
+        uid: first("impersonate-uid"),
+        groups: headers
+            .get_all("impersonate-group")
+            .iter()
+            .map(text)
+            .collect(),
+        extra: BTreeMap::new(),
+    };
+    for (name, value) in headers {
+        if let Some(key) = name.as_str().strip_prefix("impersonate-extra-") {
+            let key = percent_decode_str(key).decode_utf8_lossy().into_owned();
+            wanted.extra.entry(key).or_default().push(text(value));
+        }
+    }
+    wanted
+}
+
+/// Reads a body up to its limit.
+pub(crate) async fn read_body<B: http_body::Body>(body: B) -> Result<Vec<u8>, Failure> {
     let mut body = pin!(body);
     let mut bytes = Vec::new();
     let mut seen: usize = 0;
@@ -174,9 +196,29 @@ pub(crate) fn warning(text: &str) -> HeaderValue {
 
 #[cfg(test)]
 mod tests {
-    use sundown_api::Response;
+    use http::{HeaderMap, HeaderValue};
+    use sundown_api::{Impersonation, Response};
 
-    use super::{WARNING_BYTES_MAX, warning, write};
+    use super::{WARNING_BYTES_MAX, impersonation, warning, write};
+
+    #[test]
+    fn reads_as_whom_a_request_wants_to_act() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(impersonation(&headers), Impersonation::default());
+        for (name, value) in [
+            ("impersonate-user", "jane"),
+            ("impersonate-group", "a"),
+            ("impersonate-group", "b"),
+            ("impersonate-extra-acme.com%2fproject", "x"),
+            ("impersonate-uid", "7"),
+        ] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
+        let wanted = impersonation(&headers);
+        assert_eq!((&*wanted.user, &*wanted.uid), ("jane", "7"));
+        assert_eq!(wanted.groups, ["a", "b"]);
+        assert_eq!(wanted.extra["acme.com/project"], ["x"]);
+    }
 
     #[test]
     fn quotes_warnings() {

@@ -8,10 +8,12 @@ use hyper::rt::Executor;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
+use sundown_api::User;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
+use super::Trial;
 use crate::access::{Access, Token};
 use crate::{ApiService, Shared, Stop};
 
@@ -22,6 +24,15 @@ const HANDSHAKE_TIME_MAX: Duration = Duration::from_secs(10);
 /// be idle: hyper counts both with one timer. kube-rs and client-go drop idle connections after 90
 /// seconds; if we were first, a request could meet a connection that is being closed.
 const HEAD_TIME_MAX: Duration = Duration::from_mins(3);
+
+/// How long a client may take from its handshake to a request with a credential. Who only asks for the
+/// health of the server is answered before.
+const TRIAL_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// After how long without a word a client of HTTP/2 is asked whether it is there, and how long it may take
+/// to answer: one that is gone without a word would keep its connection for ever.
+const PING_INTERVAL: Duration = Duration::from_mins(1);
+const PING_TIME_MAX: Duration = Duration::from_secs(20);
 
 /// Requests at once on one HTTP/2 connection. client-go puts every informer on one: the garbage
 /// collector of upstream alone opens 62 watches.
@@ -35,28 +46,50 @@ pub(super) async fn serve(
     tls: TlsAcceptor,
     shared: Arc<Shared>,
     token: Token,
+    trial: Arc<Trial>,
     stop: Stop,
 ) -> Result<(), BoxError> {
     // Watch lines are small and wanted now.
     stream.set_nodelay(true)?;
     let stream = tokio::select! {
         stream = tokio::time::timeout(HANDSHAKE_TIME_MAX, tls.accept(stream)) => stream??,
+        () = trial.is_over() => return Ok(()),
         () = stop.asked() => return Ok(()),
     };
-    // rustls has refused every certificate that is not of our authority.
+    // rustls has refused every certificate that is not of our authority, which issues no other one.
     let access = match stream.get_ref().1.peer_certificates() {
-        Some(_) => Access::Trusted,
+        Some(_) => {
+            trial.pass();
+            Access::Known(User::admin().into())
+        }
         None => Access::Token(token),
     };
-    let service = TowerToHyperService::new(ApiService::new(shared, access, stop.clone()));
+    let service = ApiService::new(shared, access, stop.clone()).on_trial(Arc::clone(&trial));
+    let service = TowerToHyperService::new(service);
     let http = http();
     let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     tokio::select! {
         end = &mut connection => return end,
+        () = lost(&trial) => return Ok(()),
         () = stop.asked() => {}
     }
     connection.as_mut().graceful_shutdown();
     connection.await
+}
+
+/// Waits until a connection has to go: for another one, or because it did not show a credential in time.
+/// One that has shown one stays.
+async fn lost(trial: &Trial) {
+    let is_late = async {
+        tokio::time::sleep(TRIAL_TIME_MAX).await;
+        if trial.is_trusted() {
+            std::future::pending::<()>().await;
+        }
+    };
+    tokio::select! {
+        () = trial.is_over() => {}
+        () = is_late => {}
+    }
 }
 
 fn http() -> auto::Builder<Streams> {
@@ -66,6 +99,8 @@ fn http() -> auto::Builder<Streams> {
         .header_read_timeout(HEAD_TIME_MAX);
     http.http2()
         .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIME_MAX)
         .max_concurrent_streams(STREAMS_MAX);
     http
 }

@@ -2,7 +2,7 @@
 //! Whether a new one may take the place of one that is gone is for the caller to decide.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
@@ -49,8 +49,8 @@ impl Identity {
     /// Errors: the file cannot be read, or its content is damaged.
     pub fn load(path: &Path) -> Result<Option<Self>, IdentityError> {
         let failed = |source| failed(path, source);
-        match std::fs::read(path) {
-            Ok(bytes) => read(&bytes).map(Some).map_err(failed),
+        match File::open(path) {
+            Ok(file) => read_own(path, &file).map(Some).map_err(failed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(error)),
         }
@@ -80,6 +80,14 @@ impl Identity {
         content.checksum = checksum(&content);
         json(&content)
     }
+}
+
+/// Who can write this file knows the token and the authority.
+fn read_own(path: &Path, mut file: &File) -> io::Result<Identity> {
+    sundown_files::own(path, &file.metadata()?).map_err(io::Error::other)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    read(&bytes)
 }
 
 fn read(bytes: &[u8]) -> io::Result<Identity> {
@@ -146,6 +154,18 @@ mod tests {
         let loaded = Identity::load(&path).unwrap().unwrap();
         assert_eq!(loaded.text(), identity.text());
         loaded.tls().unwrap();
+    }
+
+    #[test]
+    fn an_identity_that_others_can_write_is_none_of_ours() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("identity.json");
+        Identity::generate(&[]).unwrap().save(&path).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o666)).unwrap();
+        let error = Identity::load(&path).err().unwrap();
+        let cause = std::error::Error::source(&error).unwrap().source();
+        let error = format!("{error:?} {cause:?}");
+        assert!(error.contains("Writable"), "{error}");
     }
 
     #[test]

@@ -11,9 +11,8 @@ use sundown_api::{Config, Method, Request, User};
 use sundown_disk::{AppendError, Keep};
 use sundown_server::{Durability, Entropy, ManualClock, Reply, Shared};
 use sundown_store::{Event, Revision, Store};
+use sundown_testing::{BOUND, TestBound, eventually, within};
 use tokio::task::JoinSet;
-
-use crate::world::BOUND;
 
 /// What the test lets a disk do, one step at a time.
 #[derive(Default)]
@@ -83,6 +82,7 @@ struct World {
     leave: mpsc::Sender<()>,
     /// The revision before the first request.
     before: u64,
+    _bound: TestBound,
 }
 
 impl World {
@@ -110,6 +110,7 @@ impl World {
             orders,
             steps,
             leave,
+            _bound: TestBound::of_this_test(),
         })
     }
 
@@ -195,7 +196,12 @@ async fn nothing_is_seen_or_answered_before_it_is_durable() -> Result<()> {
     );
     assert!(tasks.try_join_next().is_none());
     world.go_on()?;
-    assert_eq!(tasks.join_next().await.context("sent")??, 201);
+    assert_eq!(
+        within("an answer", tasks.join_next())
+            .await?
+            .context("sent")??,
+        201
+    );
     assert_eq!(
         (world.seen(), published.has_changed()?),
         (1, true),
@@ -216,7 +222,7 @@ async fn what_comes_while_a_group_is_written_makes_the_next_group_in_order() -> 
     }
     world.send(&mut tasks, create("first"));
     let queued = || world.shared.queued_count() == 11;
-    crate::world::until("all are queued", queued).await?;
+    eventually("all are queued", queued).await?;
     world.go_on()?;
     assert_eq!(world.step()?, Step::Sync);
     world.go_on()?;
@@ -225,7 +231,7 @@ async fn what_comes_while_a_group_is_written_makes_the_next_group_in_order() -> 
     world.go_on()?;
     assert_eq!(world.step()?, Step::Sync);
     world.go_on()?;
-    let mut codes = tasks.join_all().await;
+    let mut codes = within("all answers", tasks.join_all()).await?;
     codes.sort_unstable();
     let mut expect = vec![201; 11];
     expect.push(409);
@@ -244,7 +250,7 @@ async fn more_writers_than_the_queue_holds_are_told_to_come_again() -> Result<()
         world.send(&mut tasks, create(&format!("a-{number}")));
     }
     let is_full = || world.shared.queued_count() == 1_024;
-    crate::world::until("the queue is full", is_full).await?;
+    eventually("the queue is full", is_full).await?;
     let refused = world.shared.call(create("one-more")).await;
     let Reply::Response(refused) = refused else {
         anyhow::bail!("not a response");
@@ -256,7 +262,7 @@ async fn more_writers_than_the_queue_holds_are_told_to_come_again() -> Result<()
         .find(|(name, _)| *name == "retry-after");
     assert_eq!(retry.map(|(_, value)| value.as_str()), Some("1"));
     drop(world.leave);
-    let codes = tasks.join_all().await;
+    let codes = within("all answers", tasks.join_all()).await?;
     assert!(codes.iter().all(|code| *code == 201), "all others are in");
     Ok(())
 }
@@ -311,12 +317,17 @@ async fn a_lease_alone_is_answered_before_its_sync_and_never_before_others() -> 
     assert_eq!(world.orders.relaxed_count.load(Ordering::Relaxed), 1);
     world.go_on()?;
     assert_eq!(world.step()?, Step::Sync);
-    assert_eq!(tasks.join_next().await.context("sent")??, 201);
+    assert_eq!(
+        within("an answer", tasks.join_next())
+            .await?
+            .context("sent")??,
+        201
+    );
     assert_eq!(world.seen(), 1, "while it is synced");
     // With anything else in the group the lease waits, so that the order of revisions holds.
     world.send(&mut tasks, create_lease("b"));
     world.send(&mut tasks, create("c"));
-    crate::world::until("both are queued", || world.shared.queued_count() == 2).await?;
+    eventually("both are queued", || world.shared.queued_count() == 2).await?;
     world.go_on()?;
     assert_eq!(world.group()?, [2, 3]);
     world.go_on()?;
@@ -324,7 +335,7 @@ async fn a_lease_alone_is_answered_before_its_sync_and_never_before_others() -> 
     assert_eq!(world.seen(), 1);
     assert!(tasks.try_join_next().is_none());
     world.go_on()?;
-    assert_eq!(tasks.join_all().await, [201, 201]);
+    assert_eq!(within("all answers", tasks.join_all()).await?, [201, 201]);
     Ok(())
 }
 
@@ -339,6 +350,6 @@ async fn with_strict_durability_a_lease_waits_as_well() -> Result<()> {
     assert_eq!((world.seen(), tasks.try_join_next().is_none()), (0, true));
     assert_eq!(world.orders.relaxed_count.load(Ordering::Relaxed), 0);
     world.go_on()?;
-    assert_eq!(tasks.join_all().await, [201]);
+    assert_eq!(within("all answers", tasks.join_all()).await?, [201]);
     Ok(())
 }

@@ -13,11 +13,12 @@ use kube::api::PostParams;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
+use sundown_testing::{BOUND, within};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
 
-use crate::world::{BOUND, World, a_config_map, config_maps};
+use crate::world::{World, a_config_map, config_maps};
 
 const WATCH_COUNT: usize = 1000;
 
@@ -55,7 +56,7 @@ async fn open_watch(mut client: SendRequest<Empty<Bytes>>, token: &str) -> Resul
 }
 
 async fn first_line(mut body: Incoming) -> Result<String> {
-    let frame = tokio::time::timeout(BOUND, body.frame())
+    let frame = within("the first line of a watch", body.frame())
         .await?
         .context("ended")??;
     let line = frame.into_data().ok().context("trailers")?;

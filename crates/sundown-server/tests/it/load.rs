@@ -6,9 +6,10 @@ use anyhow::{Context, Result};
 use futures::StreamExt;
 use kube::ResourceExt;
 use kube::api::{Patch, PatchParams, PostParams, WatchEvent};
+use sundown_testing::within;
 use tokio::task::JoinSet;
 
-use crate::world::{BOUND, World, a_config_map, config_maps, next, revision, watch};
+use crate::world::{World, a_config_map, config_maps, next, revision, watch};
 
 const CREATE_COUNT: usize = 1000;
 const PATCH_COUNT: usize = 300;
@@ -43,7 +44,7 @@ async fn keeps_revisions_strictly_increasing_under_a_thousand_creates() -> Resul
 
     let mut watched = Vec::new();
     while watched.len() < CREATE_COUNT {
-        let event = tokio::time::timeout(BOUND, events.next())
+        let event = within("an event", events.next())
             .await?
             .context("ended")??;
         let WatchEvent::Added(config_map) = event else {

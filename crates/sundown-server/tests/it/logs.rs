@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use sundown_api::Log;
 use sundown_server::PodLogs;
 
-use crate::world::{BOUND, World};
+use crate::world::World;
+use sundown_testing::within;
 
 /// Tells what it was asked for, and then nothing more if it is to follow.
 #[derive(Debug)]
@@ -105,10 +106,10 @@ async fn a_log_that_is_followed_ends_with_the_server() -> Result<()> {
     };
     let text = pods.log_stream("p", &follow).await?;
     let mut lines = futures::AsyncBufReadExt::lines(text);
-    let first = tokio::time::timeout(BOUND, lines.try_next()).await??;
+    let first = within("the first line of a log", lines.try_next()).await??;
     assert_eq!(first.as_deref(), Some("x://1 None"));
     world.tasks.signal().ask();
-    let end = tokio::time::timeout(BOUND, lines.try_next()).await??;
+    let end = within("the end of a log", lines.try_next()).await??;
     assert_eq!(end, None);
     Ok(())
 }

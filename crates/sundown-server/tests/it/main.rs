@@ -1,6 +1,7 @@
 //! The server from the outside: kube's client in process and over HTTPS, and a bare HTTP/2 client.
 
 mod access;
+mod crowd;
 mod crud;
 mod durable;
 mod http2;

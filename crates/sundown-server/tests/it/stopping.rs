@@ -3,7 +3,8 @@
 use anyhow::{Context, Result};
 use kube::api::{ListParams, PostParams};
 
-use crate::world::{BOUND, World, a_config_map, config_maps, next, watch};
+use crate::world::{World, a_config_map, config_maps, next, watch};
+use sundown_testing::BOUND;
 
 #[tokio::test]
 async fn ends_open_watches_and_stops_in_time() -> Result<()> {

@@ -3,7 +3,6 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use futures::{Stream, StreamExt};
@@ -15,38 +14,44 @@ use kube::{Client, Config, ResourceExt};
 use sundown_server::{
     ApiService, Credential, Entropy, Https, Identity, ManualClock, Shared, Tasks,
 };
-
-/// How long anything in these tests may take. Reached only by a failure.
-pub(crate) const BOUND: Duration = Duration::from_secs(30);
+use sundown_testing::{BOUND, TestBound, within};
+use tower::ServiceExt as _;
 
 pub(crate) struct World {
     pub(crate) shared: Arc<Shared>,
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) identity: Identity,
     pub(crate) tasks: Tasks,
+    _bound: TestBound,
 }
 
 pub(crate) type Events = Pin<Box<dyn Stream<Item = kube::Result<WatchEvent<ConfigMap>>> + Send>>;
 
 impl World {
     pub(crate) fn new() -> Result<Self> {
+        Self::with(sundown_api::Config::default())
+    }
+
+    pub(crate) fn with(config: sundown_api::Config) -> Result<Self> {
         let clock = Arc::new(ManualClock::new(Timestamp::constant(1_800_000_000, 0)));
-        let shared = Shared::new(
-            sundown_api::Config::default(),
-            Arc::clone(&clock) as _,
-            Entropy::system(),
-        );
+        let shared = Shared::new(config, Arc::clone(&clock) as _, Entropy::system());
         Ok(Self {
             shared: Arc::new(shared),
             clock,
             identity: Identity::generate(&[])?,
             tasks: Tasks::new(),
+            _bound: TestBound::of_this_test(),
         })
     }
 
     pub(crate) fn in_process(&self) -> Client {
         let service = ApiService::trusted(Arc::clone(&self.shared), self.tasks.signal());
-        Client::new(service, "default")
+        let bounded = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let what = format!("an answer to {} {}", request.method(), request.uri());
+            let answer = service.clone().oneshot(request);
+            async move { anyhow::Ok(within(what, answer).await??) }
+        });
+        Client::new(bounded, "default")
     }
 
     /// Starts HTTPS on a free port.
@@ -56,6 +61,17 @@ impl World {
         let bound = (https.address(), https.url());
         self.tasks.spawn("https", https.serve(self.tasks.signal()));
         Ok(bound)
+    }
+
+    /// Starts HTTPS with so many places and connects with the rendered kubeconfig.
+    pub(crate) async fn with_places(&mut self, count: usize) -> Result<(SocketAddr, Client)> {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let https = Https::bind(Arc::clone(&self.shared), &self.identity, address).await?;
+        let https = https.connections_max(count);
+        let (address, url) = (https.address(), https.url());
+        self.tasks.spawn("https", https.serve(self.tasks.signal()));
+        let kubeconfig = self.identity.kubeconfig(&url, Credential::Token);
+        Ok((address, connect(&kubeconfig).await?))
     }
 
     /// Starts HTTPS and connects with the rendered kubeconfig.
@@ -71,6 +87,8 @@ pub(crate) async fn connect(kubeconfig: &str) -> Result<Client> {
     let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
     // Whatever proxy the machine has, it does not lead to us.
     config.proxy_url = None;
+    config.connect_timeout = Some(BOUND);
+    config.read_timeout = Some(BOUND);
     Ok(Client::try_from(config)?)
 }
 
@@ -98,9 +116,7 @@ pub(crate) async fn watch(api: &Api<ConfigMap>) -> Result<Events> {
 
 /// The next event as `ADDED name`; `END` at the end.
 pub(crate) async fn next(events: &mut Events) -> Result<String> {
-    let event = tokio::time::timeout(BOUND, events.next())
-        .await
-        .context("no event came")?;
+    let event = within("an event", events.next()).await?;
     Ok(match event.transpose()? {
         None => "END".to_owned(),
         Some(WatchEvent::Added(object)) => format!("ADDED {}", object.name_any()),
@@ -109,15 +125,4 @@ pub(crate) async fn next(events: &mut Events) -> Result<String> {
         Some(WatchEvent::Bookmark(_)) => "BOOKMARK".to_owned(),
         Some(WatchEvent::Error(status)) => format!("ERROR {}", status.code),
     })
-}
-
-/// Waits for a state, with a bound.
-pub(crate) async fn until(what: &str, mut is_reached: impl FnMut() -> bool) -> Result<()> {
-    let reached = async {
-        while !is_reached() {
-            tokio::task::yield_now().await;
-        }
-    };
-    let reached = tokio::time::timeout(BOUND, reached).await;
-    reached.with_context(|| format!("not reached: {what}"))
 }
