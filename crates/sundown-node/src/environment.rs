@@ -2,17 +2,27 @@
 //! host's own tools for small images. Each is made once, in a cache of the user's, and bound
 //! read-only into the pods that name its image.
 //!
-//! Which image stands for what is in `recipe`; how a virtual environment is made is in `make`.
+//! Which image stands for what is in `recipe`; how a virtual environment is made is in `make`, and what
+//! keeps a checkout out of it in `tool`.
 
+mod hidden;
+mod limits;
+mod lock;
 mod make;
+mod mark;
 mod python;
 mod recipe;
 mod reference;
+mod sources;
 mod store;
+mod tool;
 
+pub use hidden::Hidden;
+pub use limits::{LimitError, Limits, in_words as size_in_words};
 pub use make::{MakeError, Progress};
 pub use recipe::{Recipe, RuleError, Rules, Unknown};
 pub use reference::Reference;
+pub use sources::without_userinfo;
 pub use store::{Entry, Environments, Removal};
 
 use std::path::PathBuf;

@@ -1,5 +1,7 @@
 //! How a virtual environment is made: by `uv` where there is one, else by pip. Bytecode is compiled
 //! along with it, because pods see it read-only and would compile it at every start.
+//!
+//! From wheels only: building a source package runs its code, here on the host and outside of every pod.
 
 use std::collections::VecDeque;
 use std::io;
@@ -9,8 +11,11 @@ use std::process::{ExitStatus, Stdio};
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
 
+use super::mark;
 use super::python::{self, Python};
 use super::recipe::PythonVersion;
+use super::sources::Installer;
+use super::tool::{self, ISOLATED};
 
 /// How much of what a tool said is told when it failed.
 const LINES_TOLD_MAX: usize = 12;
@@ -26,10 +31,29 @@ pub struct Progress {
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
     #[error(
-        "there is no Python {version} on this machine (PATH, pyenv, uv): install it, for example \
-         with `uv python install {version}`"
+        "there is no Python {version} on this machine (PATH, pyenv, uv){passed_over}: install it, for \
+         example with `uv python install {version}`"
     )]
-    NoPython { version: String },
+    NoPython {
+        version: String,
+        passed_over: String,
+    },
+    /// A package cannot be had without building it.
+    #[error(
+        "there is no wheel of {package} for {python} where packages come from, and Sundown installs wheels \
+         only, because building a source package runs its code on this machine: take a version or a \
+         Python that has one, or build a wheel yourself (`pip wheel '{package}'`) and name its directory \
+         in PIP_FIND_LINKS (uv: UV_FIND_LINKS)"
+    )]
+    NoWheel { package: String, python: String },
+    /// Nothing more may be made; what to do.
+    #[error("{0}")]
+    Full(String),
+    #[error(
+        "{} is there but was not made by Sundown: move it away, or set SUNDOWN_CACHE to another directory",
+        path.display()
+    )]
+    Foreign { path: PathBuf },
     #[error("{program} failed with {status}:\n{said}")]
     Failed {
         program: String,
@@ -60,6 +84,7 @@ pub(super) struct Order<'a> {
     pub(super) directory: &'a Path,
     pub(super) requirements: &'a [String],
     pub(super) python: Option<PythonVersion>,
+    pub(super) installer: &'a Installer,
 }
 
 /// Makes an environment; gives the interpreter that it is for.
@@ -70,32 +95,53 @@ pub(super) async fn make(
     pythons: &python::Known,
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Python, MakeError> {
-    let pythons = pythons.all(order.python).await;
+    if let Some(requirement) = order.requirements.iter().find(|it| !is_of_index(it)) {
+        return Err(MakeError::Unavailable(format!(
+            "the image rule asks for the package {requirement:?}: a package is named as at an index, such \
+             as \"numpy==2.1\", or is the address of a wheel; what has to be built is not installed, \
+             because that runs its code on this machine"
+        )));
+    }
+    let choice = pythons.all(order.python).await;
     let mut last_error = MakeError::NoPython {
         version: order
             .python
             .map_or("3".to_owned(), |(major, minor)| format!("{major}.{minor}")),
+        passed_over: choice.passed_over,
     };
-    for python in pythons {
+    for python in choice.pythons {
         clear(order.directory)?;
-        match install(order, &python, tell).await {
-            Ok(()) => return Ok(python),
+        let installed = install(order, &python, tell).await;
+        let Err(error) = installed else {
+            return Ok(python);
+        };
+        // It would count as one until somebody prunes it. What cannot be removed is removed by the next try.
+        let _ = discard(order.directory);
+        match error {
             // Another Python has other wheels.
-            Err(error) if order.python.is_none() && is_about_wheels(&error) => last_error = error,
-            Err(error) => return Err(error),
+            error @ MakeError::NoWheel { .. } if order.python.is_none() => last_error = error,
+            error => return Err(error),
         }
     }
     Err(last_error)
 }
 
-/// Removes what an interrupted making left in the directory of this environment.
+/// Begins anew in the directory of this environment, without what a Python before this one left there.
 fn clear(directory: &Path) -> Result<(), MakeError> {
-    match std::fs::remove_dir_all(directory) {
-        Err(source) if source.kind() != io::ErrorKind::NotFound => {
-            let what = format!("remove {}", directory.display());
-            Err(MakeError::Io { what, source })
-        }
-        Ok(()) | Err(_) => Ok(()),
+    let what = format!("remove {}", directory.display());
+    discard(directory).map_err(MakeError::io(what))?;
+    let what = format!("make {}", directory.display());
+    mark::begin(directory).map_err(MakeError::io(what))
+}
+
+/// Removes what was begun and not finished.
+fn discard(directory: &Path) -> io::Result<()> {
+    match mark::Found::at(directory) {
+        mark::Found::Unfinished => mark::remove(directory),
+        mark::Found::Nothing
+        | mark::Found::Foreign
+        | mark::Found::WithoutPython(_)
+        | mark::Found::Whole(_) => Ok(()),
     }
 }
 
@@ -107,55 +153,88 @@ async fn install(
     let (major, minor) = python.version;
     let step = format!("virtual environment with Python {major}.{minor}");
     tell(Progress { step });
-    let has_uv = Command::new("uv")
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status();
-    let has_uv = has_uv.await.is_ok_and(|status| status.success());
     let own = order.directory.join("bin/python");
-    let commands = if has_uv {
-        [with_uv_venv(order, python), with_uv_install(order, &own)]
-    } else {
-        [with_venv(order, python), with_pip(order, &own)]
+    let commands = match order.installer {
+        Installer::Uv(uv) => [
+            with_uv_venv(uv, order, python),
+            with_uv_install(uv, order, &own),
+        ],
+        Installer::Pip => [with_venv(order, python), with_pip(order, &own)],
     };
     for command in commands {
-        run(command, tell).await?;
+        let ended = run(command, tell).await;
+        ended.map_err(|error| name_the_wheel(error, python))?;
     }
     Ok(())
 }
 
-fn with_uv_venv(order: Order<'_>, python: &Python) -> Command {
-    let mut command = Command::new("uv");
-    command.args(["venv", "--python"]).arg(&python.executable);
-    command.arg(order.directory);
+/// What installs on this machine.
+pub(super) async fn installer() -> Installer {
+    let Some(uv) = tool::find("uv") else {
+        return Installer::Pip;
+    };
+    // A shim may be there without the program that it is for.
+    let mut command = tool::command(&uv);
+    let command = command.arg("--version").stdout(Stdio::null());
+    let works = command.stderr(Stdio::null()).status().await;
+    if works.is_ok_and(|status| status.success()) {
+        Installer::Uv(uv)
+    } else {
+        Installer::Pip
+    }
+}
+
+fn with_uv_venv(uv: &Path, order: Order<'_>, python: &Python) -> Command {
+    let mut command = tool::command(uv);
+    // The directory is there: it holds the proof that it is ours.
+    command.args(["venv", "--allow-existing", "--python"]);
+    command.arg(&python.executable).arg(order.directory);
     command
 }
 
-fn with_uv_install(order: Order<'_>, own: &Path) -> Command {
-    let mut command = Command::new("uv");
-    command.args(["pip", "install", "--compile-bytecode", "--python"]);
-    command.arg(own).args(order.requirements);
+fn with_uv_install(uv: &Path, order: Order<'_>, own: &Path) -> Command {
+    let mut command = tool::command(uv);
+    command.args(["pip", "install", "--compile-bytecode", "--no-build"]);
+    command.arg("--python").arg(own).args(order.requirements);
     command
 }
 
 fn with_venv(order: Order<'_>, python: &Python) -> Command {
-    let mut command = Command::new(&python.executable);
-    command.args(["-m", "venv"]).arg(order.directory);
+    let mut command = tool::command(&python.executable);
+    command.args([ISOLATED, "-m", "venv"]).arg(order.directory);
     command
 }
 
 fn with_pip(order: Order<'_>, own: &Path) -> Command {
-    let mut command = Command::new(own);
+    let mut command = tool::command(own);
     let quiet = [
         "--no-input",
         "--disable-pip-version-check",
         "--progress-bar=off",
     ];
-    command.args(["-m", "pip", "install"]).args(quiet);
-    // Ray cannot be built from source here; a missing wheel shall be said at once.
-    command.arg("--only-binary=ray").args(order.requirements);
     command
+        .args([ISOLATED, "-m", "pip", "install"])
+        .args(quiet)
+        .arg("--only-binary=:all:")
+        .args(order.requirements);
+    command
+}
+
+/// Whether a requirement is looked up at an index, or is a wheel as it is. What lies elsewhere would be
+/// built, also where only wheels are asked for; and an option is no requirement.
+fn is_of_index(requirement: &str) -> bool {
+    let requirement = requirement.trim();
+    let is_elsewhere = requirement.starts_with(['-', '.', '~'])
+        || requirement.contains('/')
+        || requirement.contains('@');
+    let address = requirement
+        .split(['#', '?', ';'])
+        .next()
+        .unwrap_or_default();
+    // As pip reads it: what ends with `.WHL` it would unpack and build.
+    let is_wheel = Path::new(address.trim_end()).extension() == Some("whl".as_ref());
+    let is_wheel = is_wheel && !requirement.starts_with('-');
+    !is_elsewhere || is_wheel
 }
 
 /// Runs a tool to its end and tells what it does.
@@ -165,15 +244,7 @@ async fn run(
 ) -> Result<(), MakeError> {
     let program = command.as_std().get_program();
     let program = PathBuf::from(program).display().to_string();
-    command
-        .env_remove("PYTHONDONTWRITEBYTECODE")
-        .env_remove("PYTHONPATH")
-        .env_remove("PYTHONHOME")
-        .env_remove("VIRTUAL_ENV")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command
         .spawn()
         .map_err(MakeError::io(format!("start {program}")))?;
@@ -251,26 +322,53 @@ fn step(line: &str) -> Option<String> {
     None
 }
 
-fn is_about_wheels(error: &MakeError) -> bool {
-    let signs = [
-        "No matching distribution",
-        "no wheels with a matching Python",
-        "has no wheels",
-        "requires a different Python",
-    ];
+/// A failure for want of a wheel, told as such.
+fn name_the_wheel(error: MakeError, python: &Python) -> MakeError {
+    let package = match &error {
+        MakeError::Failed { said, .. } => without_wheel(said),
+        MakeError::NoPython { .. }
+        | MakeError::NoWheel { .. }
+        | MakeError::Full(_)
+        | MakeError::Foreign { .. }
+        | MakeError::Io { .. }
+        | MakeError::Unavailable(_) => None,
+    };
+    let (major, minor) = python.version;
+    match package {
+        Some(package) => MakeError::NoWheel {
+            package,
+            python: format!("Python {major}.{minor}"),
+        },
+        None => error,
+    }
+}
+
+/// The package that pip or uv found no wheel of, by what they said last.
+fn without_wheel(said: &str) -> Option<String> {
     // Without a network pip finds nothing either, and another Python would not change that.
     let of_network = [
         "Failed to establish a new connection",
         "connection broken by",
         "error sending request",
+        "was not found in the package registry",
     ];
-    match error {
-        MakeError::Failed { said, .. } => {
-            let says = |signs: &[&str]| signs.iter().any(|sign| said.contains(sign));
-            says(&signs) && !says(&of_network)
-        }
-        MakeError::NoPython { .. } | MakeError::Io { .. } | MakeError::Unavailable(_) => false,
+    if of_network.iter().any(|sign| said.contains(sign)) {
+        return None;
     }
+    let after = |sign: &str| said.split_once(sign).map(|(_, rest)| rest);
+    // pip: `No matching distribution found for docopt>=0.6.2`.
+    let of_pip = after("No matching distribution found for ")
+        .and_then(|rest| rest.lines().next())
+        .map(|rest| rest.split(" (from ").next().unwrap_or(rest));
+    // uv: ``hint: Wheels are required for `docopt` because ...``, or `Because ray==2.0 has no wheels with
+    // a matching Python ...`.
+    let hinted = after("Wheels are required for `").and_then(|rest| rest.split('`').next());
+    let concluded = [" has no usable wheels", " has no wheels with a matching"]
+        .iter()
+        .find_map(|sign| said.split_once(sign))
+        .and_then(|(before, _)| before.split_whitespace().last());
+    let package = of_pip.or(hinted).or(concluded)?.trim();
+    (!package.is_empty()).then(|| package.to_owned())
 }
 
 #[cfg(test)]
@@ -296,6 +394,59 @@ mod tests {
         ];
         for (line, expected) in cases {
             assert_eq!(step(line).as_deref(), expected);
+        }
+    }
+
+    #[test]
+    fn a_package_without_a_wheel_is_named() {
+        let pip = "ERROR: Could not find a version that satisfies the requirement docopt>=0.6.2 (from \
+                   num2words) (from versions: none)\nERROR: No matching distribution found for \
+                   docopt>=0.6.2\n";
+        let uv = "error: No solution found when resolving dependencies\n  cause: Because docopt==0.6.2 has \
+                  no usable wheels and only docopt<=0.6.2 is available, we can conclude that ...\n\nhint: \
+                  Wheels are required for `docopt` because building from source is disabled";
+        let of_python = "cause: Because ray==2.9.0 has no wheels with a matching Python version tag (e.g., \
+                         `cp313`) and you require ray[default]==2.9.0";
+        let offline = format!("Failed to establish a new connection: refused\n{pip}");
+        let unknown =
+            "Because nonsense was not found in the package registry and you require nonsense";
+        for (said, expect) in [
+            (pip, Some("docopt>=0.6.2")),
+            (uv, Some("docopt")),
+            (of_python, Some("ray==2.9.0")),
+            (&*offline, None),
+            (unknown, None),
+            ("No space left on device", None),
+        ] {
+            assert_eq!(without_wheel(said).as_deref(), expect, "{said}");
+        }
+    }
+
+    /// pip builds what lies in a directory or behind an address, whatever it is told about wheels.
+    #[test]
+    fn only_what_is_at_an_index_or_is_a_wheel_is_installed() {
+        for (requirement, expect) in [
+            ("numpy", true),
+            ("ray[default]==2.52.0", true),
+            ("numpy>=1,<3; python_version < '3.13'", true),
+            ("/opt/wheels/acme-1.0-py3-none-any.whl", true),
+            (
+                "acme @ https://files.example/acme-1.0-py3-none-any.whl#sha256=1",
+                true,
+            ),
+            ("./checkout", false),
+            ("/home/me/checkout", false),
+            ("~/checkout", false),
+            (".", false),
+            ("-e .", false),
+            ("-r requirements.txt", false),
+            ("--index-url=https://a.example/x.whl", false),
+            ("git+https://git.example/acme", false),
+            ("acme @ https://files.example/acme-1.0.tar.gz", false),
+            ("https://files.example/acme.zip", false),
+            ("https://files.example/acme.WHL", false),
+        ] {
+            assert_eq!(is_of_index(requirement), expect, "{requirement}");
         }
     }
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use serde::Deserialize;
-use tokio::process::Command;
-
+use super::hidden::Hidden;
 use super::recipe::PythonVersion;
+use super::tool::{self, ISOLATED};
+use serde::Deserialize;
 
 /// What every interpreter is asked.
 const QUESTION: &str = "import json, sys; print(json.dumps({'version': list(sys.version_info[:2]), \
@@ -31,7 +31,19 @@ pub(super) struct Python {
 /// What interpreters answered. Each question starts a process, and a loaded machine needs seconds for
 /// it; an answer holds as long as neither the program nor the interpreter behind it is touched.
 #[derive(Debug, Default)]
-pub(super) struct Known(Mutex<BTreeMap<PathBuf, Answer>>);
+pub(super) struct Known {
+    answers: Mutex<BTreeMap<PathBuf, Answer>>,
+    /// An interpreter whose library lies around one of these is passed over.
+    hidden: Hidden,
+}
+
+/// The interpreters that may serve, best first.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Choice {
+    pub(super) pythons: Vec<Python>,
+    /// What was passed over and why; empty or `; ...`, to follow that there is none.
+    pub(super) passed_over: String,
+}
 
 #[derive(Debug, Clone)]
 struct Answer {
@@ -41,32 +53,64 @@ struct Answer {
 }
 
 impl Known {
-    /// The interpreters that may serve, best first.
-    pub(super) async fn all(&self, wanted: Option<PythonVersion>) -> Vec<Python> {
-        let mut found = Vec::new();
-        for version in versions(wanted) {
-            found.extend(self.of(version).await);
+    /// Passes over what would show one of these to pods.
+    pub(super) fn hiding(hidden: Hidden) -> Self {
+        Self {
+            hidden,
+            ..Self::default()
         }
-        found
+    }
+
+    /// All that may serve.
+    pub(super) async fn all(&self, wanted: Option<PythonVersion>) -> Choice {
+        self.choice(wanted, PREFERRED.len()).await
     }
 
     /// The best of them; the rest is not asked.
-    pub(super) async fn first(&self, wanted: Option<PythonVersion>) -> Option<Python> {
-        for version in versions(wanted) {
-            if let Some(python) = self.of(version).await {
-                return Some(python);
-            }
-        }
-        None
+    pub(super) async fn first(&self, wanted: Option<PythonVersion>) -> Choice {
+        self.choice(wanted, 1).await
     }
 
-    async fn of(&self, version: PythonVersion) -> Option<Python> {
-        for candidate in candidates(version) {
-            if let Some(python) = self.fitting(&candidate, version).await {
-                return Some(python);
+    async fn choice(&self, wanted: Option<PythonVersion>, count_max: usize) -> Choice {
+        let mut choice = Choice::default();
+        for version in versions(wanted) {
+            self.choose(version, &mut choice).await;
+            if choice.pythons.len() == count_max {
+                break;
             }
         }
-        self.fitting(&of_uv(version).await?, version).await
+        choice
+    }
+
+    async fn choose(&self, version: PythonVersion, choice: &mut Choice) {
+        for candidate in candidates(version) {
+            if self.take(&candidate, version, choice).await {
+                return;
+            }
+        }
+        if let Some(program) = of_uv(version).await {
+            self.take(&program, version, choice).await;
+        }
+    }
+
+    /// Takes an interpreter if it fits, and says whether it did.
+    async fn take(&self, program: &Path, version: PythonVersion, choice: &mut Choice) -> bool {
+        let Some(python) = self.fitting(program, version).await else {
+            return false;
+        };
+        if let Some(why) = self.revealed_by(&python.prefix) {
+            let program = python.executable.display();
+            let text = format!("; {program} is passed over, because {why}, which pods would see");
+            choice.passed_over.push_str(&text);
+            return false;
+        }
+        choice.pythons.push(python);
+        true
+    }
+
+    /// What pods would see of the hidden in a directory that is bound for them; in words.
+    pub(super) fn revealed_by(&self, directory: &Path) -> Option<String> {
+        self.hidden.revealed_by(directory)
     }
 
     async fn fitting(&self, program: &Path, version: PythonVersion) -> Option<Python> {
@@ -95,7 +139,7 @@ impl Known {
     }
 
     fn answers(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Answer>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -109,7 +153,8 @@ fn changed_at(program: &Path, python: &Python) -> Option<(SystemTime, SystemTime
 }
 
 async fn ask(program: &Path) -> Option<Python> {
-    let output = Command::new(program).args(["-c", QUESTION]).output();
+    let mut command = tool::command(program);
+    let output = command.args([ISOLATED, "-c", QUESTION]).output();
     let output = output.await.ok().filter(|it| it.status.success())?;
     serde_json::from_slice(&output.stdout).ok()
 }
@@ -117,8 +162,8 @@ async fn ask(program: &Path) -> Option<Python> {
 fn candidates((major, minor): PythonVersion) -> BTreeSet<PathBuf> {
     let name = format!("python{major}.{minor}");
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let on_path = std::env::split_paths(&path);
-    let mut candidates: BTreeSet<PathBuf> = on_path
+    let mut candidates: BTreeSet<PathBuf> = tool::directories(&path)
+        .into_iter()
         .flat_map(|directory| [directory.join(&name), directory.join("python3")])
         .filter(|program| program.is_file())
         .collect();
@@ -129,6 +174,7 @@ fn candidates((major, minor): PythonVersion) -> BTreeSet<PathBuf> {
 fn of_pyenv(start: &str) -> Vec<PathBuf> {
     let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv"));
     let root = std::env::var_os("PYENV_ROOT").map(PathBuf::from).or(home);
+    let root = root.filter(|it| it.is_absolute());
     let versions = root.and_then(|root| std::fs::read_dir(root.join("versions")).ok());
     let versions = versions.into_iter().flatten().flatten();
     let fitting = versions.filter(|it| it.file_name().to_string_lossy().starts_with(start));
@@ -138,12 +184,11 @@ fn of_pyenv(start: &str) -> Vec<PathBuf> {
 /// The one that uv would take; asked last, because asking starts a process.
 async fn of_uv((major, minor): PythonVersion) -> Option<PathBuf> {
     let version = format!("{major}.{minor}");
-    let found = Command::new("uv")
-        .args(["python", "find", &version])
-        .output();
+    let mut command = tool::command(&tool::find("uv")?);
+    let found = command.args(["python", "find", &version]).output();
     let found = found.await.ok().filter(|it| it.status.success())?;
     let text = String::from_utf8(found.stdout).ok()?;
-    Some(PathBuf::from(text.trim()))
+    Some(PathBuf::from(text.trim())).filter(|it| it.is_absolute())
 }
 
 #[cfg(test)]

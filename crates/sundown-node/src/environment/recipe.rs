@@ -34,13 +34,37 @@ pub enum Recipe {
 
 /// Nothing stands for an image.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "nothing stands for image {image:?} on this machine: add a rule for it to {file}, such as \
-     [{{\"image\": {image:?}, \"like\": \"rayproject/ray:2.52.0\"}}]"
-)]
-pub struct Unknown {
-    pub image: String,
-    pub file: String,
+pub enum Unknown {
+    /// No rule is for it.
+    #[error(
+        "nothing stands for image {image:?} on this machine: add a rule for it to {file}, such as \
+         [{{\"image\": {image:?}, \"like\": \"rayproject/ray:2.52.0\"}}]"
+    )]
+    NoRule { image: String, file: String },
+    /// No registry could have it.
+    #[error(
+        "image {start:?}... is no name of an image: it has {length} characters, and \
+         {IMAGE_LEN_MAX} is the most"
+    )]
+    TooLong { start: String, length: usize },
+    /// It would name a directory.
+    #[error(
+        "the tag of image {start:?}... names no version of Ray: that has {length} characters, and \
+         {VERSION_LEN_MAX} is the most"
+    )]
+    VersionTooLong { start: String, length: usize },
+}
+
+/// The longest image: 255 characters of a name, 128 of a tag and a digest, as registries have them.
+const IMAGE_LEN_MAX: usize = 512;
+/// The longest version of Ray. It becomes a part of the name of a directory.
+const VERSION_LEN_MAX: usize = 64;
+
+/// So much of a name that is too long is shown.
+const SHOWN_LEN: usize = 40;
+
+fn start(image: &str) -> String {
+    image.chars().take(SHOWN_LEN).collect()
 }
 
 /// A user's rule.
@@ -75,6 +99,8 @@ pub enum RuleError {
     },
     #[error("the image rule for {image:?} in {file} needs either \"like\" or \"prefix\"")]
     Incomplete { file: String, image: String },
+    #[error("the image rule for {image:?} in {file} needs an absolute path as its \"prefix\"")]
+    Relative { file: String, image: String },
 }
 
 /// All rules, the user's first.
@@ -113,24 +139,34 @@ impl Rules {
             let image = rule.image.clone();
             return Err(RuleError::Incomplete { file, image });
         }
+        // Relative to what? A control plane does not stay where the user started it.
+        let prefix_of = |rule: &Rule| rule.prefix.clone().unwrap_or_else(|| "/".into());
+        if let Some(rule) = own.iter().find(|rule| prefix_of(rule).is_relative()) {
+            let image = rule.image.clone();
+            return Err(RuleError::Relative { file, image });
+        }
         Ok(Self { own, file })
     }
 
     /// What stands for an image.
     pub fn recipe(&self, image: &str) -> Result<Recipe, Unknown> {
-        let unknown = || Unknown {
+        let length = image.chars().count();
+        if length > IMAGE_LEN_MAX {
+            let start = start(image);
+            return Err(Unknown::TooLong { start, length });
+        }
+        let unknown = || Unknown::NoRule {
             image: image.to_owned(),
             file: self.file.clone(),
         };
         let Some(rule) = self.own.iter().find(|rule| rule.fits(image)) else {
-            return built_in(&Reference::of(image)).ok_or_else(unknown);
+            return found(image, unknown);
         };
         if let Some(path) = &rule.prefix {
             return Ok(Recipe::Prefix { path: path.clone() });
         }
         let like = rule.like.as_deref().unwrap_or_default();
-        let base = built_in(&Reference::of(like)).ok_or_else(unknown)?;
-        Ok(base.with(&rule.packages))
+        Ok(found(like, unknown)?.with(&rule.packages))
     }
 }
 
@@ -166,6 +202,22 @@ impl Recipe {
     }
 }
 
+/// The built-in recipe for an image, unless its version cannot name a directory.
+fn found(image: &str, unknown: impl FnOnce() -> Unknown) -> Result<Recipe, Unknown> {
+    let recipe = built_in(&Reference::of(image)).ok_or_else(unknown)?;
+    match &recipe {
+        Recipe::Packages { name, .. } => {
+            let length = name.strip_prefix(RAY).unwrap_or(name).len();
+            if length > VERSION_LEN_MAX {
+                let start = start(image);
+                return Err(Unknown::VersionTooLong { start, length });
+            }
+        }
+        Recipe::Python { .. } | Recipe::Host { .. } | Recipe::Prefix { .. } => {}
+    }
+    Ok(recipe)
+}
+
 fn built_in(image: &Reference) -> Option<Recipe> {
     let host = |program: &str, command: &[&str]| {
         Some(Recipe::Host {
@@ -185,6 +237,9 @@ fn built_in(image: &Reference) -> Option<Recipe> {
     }
 }
 
+/// How the name of an environment with a version of Ray begins.
+const RAY: &str = "ray-";
+
 /// `2.52.0`, `2.52.0-py311`, `2.52.0-py311-cpu`; `latest` is the newest that pip finds.
 fn ray(tag: &str) -> Option<Recipe> {
     let mut parts = tag.split('-');
@@ -198,7 +253,7 @@ fn ray(tag: &str) -> Option<Recipe> {
     }
     let python = parts.find_map(|part| python_digits(part.strip_prefix("py")?));
     Some(Recipe::Packages {
-        name: format!("ray-{version}"),
+        name: format!("{RAY}{version}"),
         requirements: vec![requirement(version)],
         python,
     })
@@ -213,7 +268,7 @@ fn requirement(version: &str) -> String {
 
 /// Whether the name of an environment says all that is in it: a version of Ray, and nothing else.
 pub(super) fn is_told_by_name(name: &str, requirements: &[String]) -> bool {
-    let version = name.strip_prefix("ray-");
+    let version = name.strip_prefix(RAY);
     version.is_some_and(|version| requirements == [requirement(version)])
 }
 

@@ -1,23 +1,24 @@
 //! The cache of environments: what is there, what is made, what is removed.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
-use serde::{Deserialize, Serialize};
-use tokio::sync::Mutex;
+use serde::Serialize;
+use tokio::sync::{Mutex, OnceCell};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::hidden::Hidden;
+use super::limits::{self, Held, Limits};
+use super::lock::{is_being_made, lock_file, open_lock, try_lock};
 use super::make::{self, MakeError, Order, Progress};
+use super::mark::{self, Found, Mark, Way};
 use super::python;
 use super::recipe::{PythonVersion, Recipe, Rules, is_told_by_name};
+use super::sources::{Installer, Sources};
 use super::{Environment, Standing};
 use crate::spec::is_plain_name;
-
-/// Written last: without it an environment is not whole.
-const MARK: &str = "sundown.json";
 
 /// The programs of the host, as every container finds them.
 const HOST_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
@@ -30,18 +31,33 @@ pub struct Environments {
     /// One is made at a time: they share the network and the disk.
     making: Mutex<()>,
     pythons: python::Known,
+    limits: Limits,
+    /// Asked once: it starts a process.
+    installer: OnceCell<Installer>,
 }
 
 /// An environment in the cache.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "what scripts read of `env list -o json`, each for itself"
+)]
 pub struct Entry {
     pub name: String,
     pub path: PathBuf,
     pub requirements: Vec<String>,
     pub python: String,
+    /// Where its packages came from; nothing is known of those that an older version made.
+    pub sources: Vec<String>,
+    /// How much room it takes, where that was noted.
+    pub bytes: Option<u64>,
+    /// Whether it was made by Sundown; what was not is left alone.
+    pub is_ours: bool,
     /// Whether it was made to its end.
     pub is_whole: bool,
+    /// Whether a pod of today may get it: not one of an older version, or one that was replaced.
+    pub is_current: bool,
     /// Whether somebody makes it now.
     pub is_being_made: bool,
 }
@@ -53,14 +69,16 @@ pub enum Removal {
     NotThere,
     /// Somebody makes it now, so it stays.
     BeingMade,
+    /// It was not made by Sundown, so it stays.
+    Foreign,
 }
 
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Mark {
+/// An environment as it is wanted.
+#[derive(Debug)]
+struct Wanted {
+    path: PathBuf,
     requirements: Vec<String>,
-    python: PythonVersion,
-    prefix: PathBuf,
+    sources: Sources,
 }
 
 impl Environments {
@@ -71,7 +89,22 @@ impl Environments {
             rules,
             making: Mutex::default(),
             pythons: python::Known::default(),
+            limits: Limits::default(),
+            installer: OnceCell::new(),
         }
+    }
+
+    /// With these limits instead of the usual ones.
+    #[must_use]
+    pub fn limited(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// Without an interpreter that would show one of these to pods.
+    #[must_use]
+    pub fn hiding(self, hidden: Hidden) -> Self {
+        let pythons = python::Known::hiding(hidden);
+        Self { pythons, ..self }
     }
 
     /// How an image stands.
@@ -86,10 +119,12 @@ impl Environments {
                 requirements,
                 python,
             } => {
-                let path = self.path(&name, &requirements, python);
-                match mark(&path).filter(|mark| mark.requirements == requirements) {
-                    Some(mark) => Standing::Ready(virtual_environment(&path, &mark.prefix)),
-                    None => Standing::Missing,
+                let Some(wanted) = self.wanted(&name, requirements, python).await else {
+                    return Standing::Unavailable(nameless(&name));
+                };
+                match self.ready(&wanted) {
+                    Ok(environment) => Standing::Ready(environment),
+                    Err(_) => Standing::Missing,
                 }
             }
             Recipe::Python { python } => self.of_python(python).await,
@@ -116,32 +151,107 @@ impl Environments {
             python,
         }) = self.rules.recipe(image)
         else {
-            unreachable!("only packages are missing")
+            return Err(MakeError::Unavailable(nameless(image)));
         };
-        let path = self.path(&name, &requirements, python);
-        let _lock = self.lock(&path).await?;
-        if let Some(mark) = mark(&path).filter(|mark| mark.requirements == requirements) {
-            return Ok(virtual_environment(&path, &mark.prefix));
+        let wanted = self.wanted(&name, requirements, python).await;
+        let wanted = wanted.ok_or_else(|| MakeError::Unavailable(nameless(&name)))?;
+        let path = &wanted.path;
+        let _lock = self.lock(path).await?;
+        match self.ready(&wanted) {
+            Ok(environment) => return Ok(environment),
+            Err(way) => self.make_room(path, way)?,
         }
         let order = Order {
-            directory: &path,
-            requirements: &requirements,
+            directory: path,
+            requirements: &wanted.requirements,
             python,
+            installer: self.installer().await,
         };
         let found = make::make(order, &self.pythons, tell).await?;
-        let prefix = found.prefix;
         let mark = Mark {
-            requirements,
+            requirements: wanted.requirements,
             python: found.version,
-            prefix: prefix.clone(),
+            prefix: found.prefix,
+            sources: Some(wanted.sources.list().to_vec()),
+            bytes: Some(mark::bytes(path)),
         };
-        let text = serde_json::to_vec(&mark).expect("a mark is plain data");
-        let written = fs::write(path.join(MARK), text);
-        written.map_err(MakeError::io(format!(
-            "write {}",
-            path.join(MARK).display()
-        )))?;
-        Ok(virtual_environment(&path, &prefix))
+        let what = format!("finish {}", path.display());
+        mark::finish(path, &mark).map_err(MakeError::io(what))?;
+        Ok(virtual_environment(path, &mark.prefix))
+    }
+
+    async fn wanted(
+        &self,
+        name: &str,
+        requirements: Vec<String>,
+        python: Option<PythonVersion>,
+    ) -> Option<Wanted> {
+        let sources = Sources::read(self.installer().await);
+        let mut told = requirements.clone();
+        told.extend(sources.key());
+        Some(Wanted {
+            path: self.path(name, &told, python)?,
+            requirements,
+            sources,
+        })
+    }
+
+    async fn installer(&self) -> &Installer {
+        self.installer.get_or_init(make::installer).await
+    }
+
+    /// What is wanted, if it is there; else the way to it.
+    fn ready(&self, wanted: &Wanted) -> Result<Environment, Way> {
+        let found = Found::at(&wanted.path);
+        let fits = |mark: &Mark| {
+            mark.fits(&wanted.requirements, &wanted.sources)
+                && self.pythons.revealed_by(&mark.prefix).is_none()
+        };
+        match (found.way(fits), found) {
+            (Way::Take, Found::Whole(mark)) => Ok(virtual_environment(&wanted.path, &mark.prefix)),
+            (way, _) => Err(way),
+        }
+    }
+
+    /// Makes sure that one more may be made, and that nothing lies where it is to be.
+    fn make_room(&self, path: &Path, way: Way) -> Result<(), MakeError> {
+        let what = |verb: &str| MakeError::io(format!("{verb} {}", path.display()));
+        let mut held = self.held().map_err(what("look beside"))?;
+        if way == Way::RemoveFirst {
+            held.retain(|it| self.directory.join(&it.name) != path);
+        }
+        // First: nothing is moved for one that is not made.
+        if let Some(why) = limits::full(self.limits, &held) {
+            return Err(MakeError::Full(why));
+        }
+        match way {
+            Way::Take | Way::Make => Ok(()),
+            Way::Refuse => Err(MakeError::Foreign {
+                path: path.to_owned(),
+            }),
+            Way::RemoveFirst => mark::remove(path).map_err(what("remove")),
+            Way::SetAsideFirst => mark::set_aside(path).map(drop).map_err(what("set aside")),
+        }
+    }
+
+    /// What takes room, the oldest first.
+    fn held(&self) -> io::Result<Vec<Held>> {
+        let entries = self.list()?.into_iter().filter(|it| it.is_ours);
+        let mut held: Vec<_> = entries
+            .map(|it| {
+                let changed_at = it.path.metadata().and_then(|it| it.modified()).ok();
+                let bytes = it.bytes.unwrap_or_else(|| mark::bytes(&it.path));
+                (
+                    changed_at,
+                    Held {
+                        name: it.name,
+                        bytes,
+                    },
+                )
+            })
+            .collect();
+        held.sort_by(|one, other| (one.0, &one.1.name).cmp(&(other.0, &other.1.name)));
+        Ok(held.into_iter().map(|(_, held)| held).collect())
     }
 
     /// What is in the cache.
@@ -153,38 +263,43 @@ impl Environments {
         };
         let mut found = Vec::new();
         for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                found.push(Entry::of(path));
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                found.push(Entry::of(entry.path()));
             }
         }
         found.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(found)
     }
 
-    /// Removes an environment of the cache by its name, unless it is being made.
+    /// Removes an environment of the cache by its name, unless it is being made or is not ours.
     pub fn remove(&self, name: &str) -> io::Result<Removal> {
-        let Some(path) = victim(&self.directory, name).filter(|path| path.is_dir()) else {
+        let Some(path) = victim(&self.directory, name) else {
             return Ok(Removal::NotThere);
         };
+        match Found::at(&path) {
+            Found::Nothing => return Ok(Removal::NotThere),
+            Found::Foreign => return Ok(Removal::Foreign),
+            Found::Unfinished | Found::WithoutPython(_) | Found::Whole(_) => {}
+        }
         // Held until it is gone: whoever wants to make it meanwhile waits.
         let Some(_lock) = try_lock(&path)? else {
             return Ok(Removal::BeingMade);
         };
-        // Without its mark it is no environment any more, should the rest be interrupted.
-        match fs::remove_file(path.join(MARK)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            Ok(()) | Err(_) => {}
-        }
-        fs::remove_dir_all(path)?;
+        mark::remove(&path)?;
         Ok(Removal::Removed)
     }
 
     async fn of_python(&self, wanted: Option<PythonVersion>) -> Standing {
-        let Some(python) = self.pythons.first(wanted).await else {
+        let choice = self.pythons.first(wanted).await;
+        let Some(python) = choice.pythons.into_iter().next() else {
             let version =
                 wanted.map_or("3".to_owned(), |(major, minor)| format!("{major}.{minor}"));
-            return Standing::Unavailable(MakeError::NoPython { version }.to_string());
+            let error = MakeError::NoPython {
+                version,
+                passed_over: choice.passed_over,
+            };
+            return Standing::Unavailable(error.to_string());
         };
         let directory = python.executable.parent().unwrap_or(Path::new("/"));
         Standing::Ready(Environment {
@@ -209,10 +324,23 @@ impl Environments {
         }
         let python = self.pythons.ask(&path.join("bin/python")).await;
         let prefix = python.map_or_else(|| path.to_owned(), |python| python.prefix);
+        let revealed = |it: &Path| self.pythons.revealed_by(it);
+        if let Some(why) = revealed(path).or_else(|| revealed(&prefix)) {
+            let path = path.display();
+            return Standing::Unavailable(format!(
+                "the image rule names {path}, which pods cannot get: {why}, which they would see"
+            ));
+        }
         Standing::Ready(virtual_environment(path, &prefix))
     }
 
-    fn path(&self, name: &str, requirements: &[String], python: Option<PythonVersion>) -> PathBuf {
+    /// None: the name cannot be that of a directory.
+    fn path(
+        &self,
+        name: &str,
+        requirements: &[String],
+        python: Option<PythonVersion>,
+    ) -> Option<PathBuf> {
         let python = python.map_or("py3".to_owned(), |(major, minor)| {
             format!("py{major}.{minor}")
         });
@@ -222,7 +350,7 @@ impl Environments {
             format!("-{:08x}", xxh3_64(requirements.join("\n").as_bytes()) >> 32)
         };
         let name = format!("{name}-{python}{further}");
-        victim(&self.directory, &name).expect("the name of a recipe is plain")
+        victim(&self.directory, &name)
     }
 
     /// Other processes of the user may make the same one.
@@ -239,40 +367,8 @@ impl Environments {
     }
 }
 
-/// Beside the environment, so that it stays when that goes.
-fn lock_file(path: &Path) -> PathBuf {
-    // Not `with_extension`: that would take a part of the version away.
-    let mut file = path.as_os_str().to_owned();
-    file.push(".lock");
-    PathBuf::from(file)
-}
-
-fn open_lock(path: &Path) -> io::Result<File> {
-    let file = lock_file(path);
-    fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
-    let mut options = OpenOptions::new();
-    options.create(true).write(true).truncate(false).open(file)
-}
-
-/// Takes the lock of an environment without waiting; None: somebody has it.
-fn try_lock(path: &Path) -> io::Result<Option<File>> {
-    let file = open_lock(path)?;
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(Some(file)),
-        Err(Errno::WOULDBLOCK) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// Whether somebody makes an environment now. Whoever only looks does not disturb others who do.
-fn is_being_made(path: &Path) -> bool {
-    let Ok(file) = File::open(lock_file(path)) else {
-        return false;
-    };
-    matches!(
-        flock(&file, FlockOperation::NonBlockingLockShared),
-        Err(Errno::WOULDBLOCK)
-    )
+fn nameless(name: &str) -> String {
+    format!("no environment can be made under the name {name:?}")
 }
 
 /// What may be removed by a name: a directory right inside the cache, and nothing else.
@@ -282,25 +378,38 @@ fn victim(directory: &Path, name: &str) -> Option<PathBuf> {
 
 impl Entry {
     fn of(path: PathBuf) -> Self {
-        let mark = mark(&path);
+        let found = Found::at(&path);
         let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let name = name.into_owned();
+        let is_ours = found.is_ours();
+        // A Python that was removed takes its environments with it.
+        let mark = match found {
+            Found::Whole(mark) => Some(mark),
+            Found::Nothing | Found::Foreign | Found::Unfinished | Found::WithoutPython(_) => None,
+        };
+        let of_mark = mark.as_ref();
         Self {
-            name: name.into_owned(),
+            is_ours,
             is_whole: mark.is_some(),
+            is_current: of_mark.is_some_and(|it| it.sources.is_some()) && !mark::is_aside(&name),
             is_being_made: is_being_made(&path),
-            python: mark.as_ref().map_or(String::new(), |mark| {
+            python: of_mark.map_or(String::new(), |mark| {
                 format!("{}.{}", mark.python.0, mark.python.1)
             }),
+            bytes: of_mark.and_then(|mark| mark.bytes),
+            sources: of_mark
+                .and_then(|mark| mark.sources.clone())
+                .unwrap_or_default(),
             requirements: mark.map(|mark| mark.requirements).unwrap_or_default(),
+            name,
             path,
         }
     }
-}
 
-fn mark(path: &Path) -> Option<Mark> {
-    let mark: Mark = serde_json::from_slice(&fs::read(path.join(MARK)).ok()?).ok()?;
-    // A Python that was removed takes its environments with it.
-    mark.prefix.is_dir().then_some(mark)
+    /// Whether its packages came from elsewhere than the index that pip and uv take by themselves.
+    pub fn is_of_another_index(&self) -> bool {
+        !self.sources.is_empty() && !Sources::is_usual(&self.sources)
+    }
 }
 
 fn virtual_environment(path: &Path, prefix: &Path) -> Environment {

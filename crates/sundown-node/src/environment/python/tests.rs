@@ -69,3 +69,26 @@ async fn an_interpreter_that_is_gone_is_not_remembered() -> Result<()> {
     assert_eq!(known.fitting(&program, (3, 11)).await, None);
     Ok(())
 }
+
+#[tokio::test]
+async fn an_interpreter_around_the_home_directory_is_passed_over_and_named() -> Result<()> {
+    let world = tempfile::tempdir()?;
+    let program = a_python(world.path())?;
+    let hidden = Hidden::new([("the home directory", world.path().join("me"))]);
+    let known = Known::hiding(hidden);
+    answered(&known, &program).await;
+    let mut choice = Choice::default();
+    assert!(!known.take(&program, (3, 11), &mut choice).await);
+    assert!(choice.pythons.is_empty());
+    let told = &choice.passed_over;
+    let why = format!("{} is passed over", program.display());
+    assert!(
+        told.contains(&why) && told.contains("holds the home directory"),
+        "{told}"
+    );
+    let known = Known::default();
+    answered(&known, &program).await;
+    assert!(known.take(&program, (3, 11), &mut choice).await);
+    assert_eq!(choice.pythons.len(), 1);
+    Ok(())
+}

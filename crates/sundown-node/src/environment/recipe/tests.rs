@@ -32,6 +32,39 @@ fn the_images_of_ray_are_its_packages() {
     assert!(recipe("rayproject/ray:2.52.0;rm").is_err(), "no version");
 }
 
+/// A version becomes a part of the name of a directory; one of 250 digits once ended the control plane.
+#[test]
+fn a_version_that_cannot_name_a_directory_is_refused_by_name() {
+    let longest = "1".repeat(VERSION_LEN_MAX);
+    assert!(recipe(&format!("rayproject/ray:{longest}")).is_ok());
+    for (length, expect) in [
+        (
+            65,
+            "names no version of Ray: that has 65 characters, and 64 is the most",
+        ),
+        (
+            300,
+            "names no version of Ray: that has 300 characters, and 64 is the most",
+        ),
+        (
+            3_000,
+            "is no name of an image: it has 3015 characters, and 512 is the most",
+        ),
+        (100_000, "is no name of an image: it has 100015 characters"),
+    ] {
+        let image = format!("rayproject/ray:{}", "1".repeat(length));
+        let text = recipe(&image).unwrap_err().to_string();
+        assert!(text.contains(expect), "{length}: {text}");
+        assert!(text.contains("\"rayproject/ray:1111"), "{length}: {text}");
+        assert!(text.len() < 200, "{length}: {text}");
+    }
+    let rules = r#"[{"image": "mine", "like": "rayproject/ray:LONG"}]"#;
+    let rules = rules.replace("LONG", &"1".repeat(80));
+    let rules = Rules::parse(&rules, "images.json".to_owned()).unwrap();
+    let text = rules.recipe("mine").unwrap_err().to_string();
+    assert!(text.contains("names no version of Ray"), "{text}");
+}
+
 #[test]
 fn small_images_are_the_tools_of_the_host() {
     let Ok(Recipe::Host { program, command }) = recipe("busybox:1.36") else {
@@ -80,6 +113,7 @@ fn malformed_rules_are_named() {
             r#"[{"image": "a", "like": "b", "prefix": "/c"}]"#,
             "needs either",
         ),
+        (r#"[{"image": "a", "prefix": "venv"}]"#, "absolute path"),
     ];
     for (text, why) in wrong {
         let error = Rules::parse(text, "rules".to_owned())

@@ -8,19 +8,34 @@ fn in_directory(path: &Path) -> Environments {
     Environments::new(path.to_owned(), Rules::default())
 }
 
+async fn ray(environments: &Environments, python: Option<PythonVersion>) -> Wanted {
+    let requirements = vec!["ray[default]==2.52.0".to_owned()];
+    let wanted = environments.wanted("ray-2.52.0", requirements, python);
+    wanted.await.expect("a version of usual length")
+}
+
+fn a_mark(wanted: &Wanted, prefix: &Path) -> Mark {
+    Mark {
+        requirements: wanted.requirements.clone(),
+        python: (3, 11),
+        prefix: prefix.to_owned(),
+        sources: Some(wanted.sources.list().to_vec()),
+        bytes: Some(7),
+    }
+}
+
 #[tokio::test]
 async fn an_environment_without_its_mark_is_not_there() -> Result<()> {
     let home = tempfile::tempdir()?;
     let environments = in_directory(home.path());
     let image = "rayproject/ray:2.52.0-py311";
     assert_eq!(environments.standing(image).await, Standing::Missing);
-    let path = home.path().join("ray-2.52.0-py3.11");
-    fs::create_dir_all(path.join("bin"))?;
+    let wanted = ray(&environments, Some((3, 11))).await;
+    let path = wanted.path.clone();
+    mark::begin(&path)?;
+    fs::create_dir(path.join("bin"))?;
     assert_eq!(environments.standing(image).await, Standing::Missing);
-    let mark = serde_json::json!({
-        "requirements": ["ray[default]==2.52.0"], "python": [3, 11], "prefix": home.path(),
-    });
-    fs::write(path.join(MARK), mark.to_string())?;
+    mark::finish(&path, &a_mark(&wanted, home.path()))?;
     let Standing::Ready(environment) = environments.standing(image).await else {
         panic!("not ready");
     };
@@ -33,7 +48,25 @@ async fn an_environment_without_its_mark_is_not_there() -> Result<()> {
     let [entry] = &environments.list()?[..] else {
         panic!("not one");
     };
-    assert!(entry.is_whole && entry.python == "3.11");
+    assert!(entry.is_whole && entry.is_current && entry.is_ours && entry.python == "3.11");
+    assert_eq!(entry.sources, wanted.sources.list());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_name_that_no_directory_can_have_is_unavailable() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    for length in [250, 300, 3_000, 100_000] {
+        let image = format!("rayproject/ray:{}", "1".repeat(length));
+        let standing = environments.standing(&image).await;
+        assert!(matches!(standing, Standing::Unavailable(_)), "{standing:?}");
+        let made = environments.make(&image, &mut |_| {}).await;
+        assert!(matches!(made, Err(MakeError::Unavailable(_))), "{made:?}");
+    }
+    for name in ["a/b", "..", ".hidden", &"a".repeat(300)] {
+        assert_eq!(environments.path(name, &[], None), None, "{name:?}");
+    }
     Ok(())
 }
 
@@ -99,9 +132,9 @@ fn other_packages_make_another_environment() {
         environments.path(name, &requirements, None)
     };
     let plain = path("ray-1.0", &["ray[default]==1.0"]);
-    assert_eq!(plain, Path::new("/cache/ray-1.0-py3"));
+    assert_eq!(plain.as_deref(), Some(Path::new("/cache/ray-1.0-py3")));
     let latest = path("ray-latest", &["ray[default]"]);
-    assert_eq!(latest, Path::new("/cache/ray-latest-py3"));
+    assert_eq!(latest.as_deref(), Some(Path::new("/cache/ray-latest-py3")));
     let all = [
         plain,
         latest,
@@ -119,15 +152,50 @@ fn other_packages_make_another_environment() {
 async fn an_environment_with_other_packages_is_not_the_one() -> Result<()> {
     let home = tempfile::tempdir()?;
     let environments = in_directory(home.path());
-    let path = home.path().join("ray-2.52.0-py3");
-    fs::create_dir_all(&path)?;
-    let mark = serde_json::json!({
-        "requirements": ["ray[default]==2.9.0"], "python": [3, 11], "prefix": home.path(),
-    });
-    fs::write(path.join(MARK), mark.to_string())?;
-    let standing = environments.standing("rayproject/ray:2.52.0").await;
-    assert_eq!(standing, Standing::Missing);
+    let wanted = ray(&environments, None).await;
+    mark::begin(&wanted.path)?;
+    let fitting = a_mark(&wanted, home.path());
+    let other = |sources: Option<Vec<String>>| Mark {
+        sources,
+        ..fitting.clone()
+    };
+    let image = "rayproject/ray:2.52.0";
+    for (mark, is_the_one) in [
+        (fitting.clone(), true),
+        (other(None), false),
+        (
+            other(Some(vec!["https://checkout.example".to_owned()])),
+            false,
+        ),
+        (
+            Mark {
+                requirements: vec!["ray[default]==2.9.0".to_owned()],
+                ..fitting.clone()
+            },
+            false,
+        ),
+    ] {
+        mark::finish(&wanted.path, &mark)?;
+        let standing = environments.standing(image).await;
+        assert_eq!(standing != Standing::Missing, is_the_one, "{mark:?}");
+    }
     Ok(())
+}
+
+/// What a checkout's index left in the cache served every later project.
+#[test]
+fn another_index_makes_another_environment() {
+    let environments = in_directory(Path::new("/cache"));
+    let path = |of: &[&str]| {
+        let told: Vec<String> = of.iter().map(|&it| it.to_owned()).collect();
+        let path = environments.path("ray-1.0", &told, None);
+        path.expect("a version of usual length")
+    };
+    let usual = path(&["ray[default]==1.0"]);
+    let one = path(&["ray[default]==1.0", "from https://a.example"]);
+    let other = path(&["ray[default]==1.0", "from https://b.example"]);
+    assert_eq!(usual, Path::new("/cache/ray-1.0-py3"));
+    assert!(one != usual && other != usual && one != other);
 }
 
 /// `env prune` took an environment away from the one who was just making it.
@@ -138,7 +206,8 @@ async fn what_is_being_made_is_not_removed() -> Result<()> {
     let name = "ray-2.52.0-py3.11";
     assert_eq!(environments.remove(name)?, Removal::NotThere);
     let path = home.path().join(name);
-    fs::create_dir_all(path.join("bin"))?;
+    mark::begin(&path)?;
+    fs::create_dir(path.join("bin"))?;
     let making = environments.lock(&path).await?;
     assert!(environments.list()?[0].is_being_made);
     assert_eq!(environments.remove(name)?, Removal::BeingMade);
@@ -147,5 +216,100 @@ async fn what_is_being_made_is_not_removed() -> Result<()> {
     assert!(!environments.list()?[0].is_being_made);
     assert_eq!(environments.remove(name)?, Removal::Removed);
     assert!(!path.exists());
+    Ok(())
+}
+
+/// `env prune` removed every directory in the cache that had no mark of ours.
+#[test]
+fn a_directory_of_the_user_is_neither_listed_as_ours_nor_removed() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    fs::create_dir_all(home.path().join("thesis/chapters"))?;
+    fs::write(home.path().join("thesis.lock"), "")?;
+    let [entry] = &environments.list()?[..] else {
+        panic!("not one");
+    };
+    assert!(!entry.is_ours && !entry.is_whole);
+    assert_eq!(environments.remove("thesis")?, Removal::Foreign);
+    assert!(home.path().join("thesis/chapters").is_dir());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_directory_of_the_user_is_not_made_into_an_environment() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    let wanted = ray(&environments, None).await;
+    fs::create_dir_all(wanted.path.join("chapters"))?;
+    let way = environments.ready(&wanted).unwrap_err();
+    let why = environments.make_room(&wanted.path, way).unwrap_err();
+    assert!(why.to_string().contains("was not made by Sundown"), "{why}");
+    assert!(wanted.path.join("chapters").is_dir());
+    Ok(())
+}
+
+/// Pods may run in one that does not fit any more: it is moved, and what is unfinished goes.
+#[tokio::test]
+async fn what_is_whole_is_set_aside_and_what_is_unfinished_is_removed() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    let wanted = ray(&environments, None).await;
+    let before = Mark {
+        sources: None,
+        ..a_mark(&wanted, home.path())
+    };
+    mark::begin(&wanted.path)?;
+    mark::finish(&wanted.path, &before)?;
+    let way = environments.ready(&wanted).unwrap_err();
+    environments.make_room(&wanted.path, way)?;
+    let [entry] = &environments.list()?[..] else {
+        panic!("not one");
+    };
+    assert!(entry.is_whole && !entry.is_current && mark::is_aside(&entry.name));
+    mark::begin(&wanted.path)?;
+    let way = environments.ready(&wanted).unwrap_err();
+    environments.make_room(&wanted.path, way)?;
+    assert!(!wanted.path.exists());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_full_cache_makes_nothing_more_and_removes_nothing() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let limits = Limits {
+        count_max: 1,
+        ..Limits::default()
+    };
+    let environments = in_directory(home.path()).limited(limits);
+    let wanted = ray(&environments, None).await;
+    environments.make_room(&wanted.path, Way::Make)?;
+    let there = home.path().join("ray-2.9.0-py3");
+    mark::begin(&there)?;
+    mark::finish(&there, &a_mark(&wanted, home.path()))?;
+    // A directory of the user does not count.
+    fs::create_dir(home.path().join("thesis"))?;
+    let why = environments.make_room(&wanted.path, Way::Make).unwrap_err();
+    let why = why.to_string();
+    assert!(why.contains("1 of at most 1 environments"), "{why}");
+    let way = Way::SetAsideFirst;
+    assert!(environments.make_room(&there, way).is_err());
+    assert!(why.contains("ray-2.9.0-py3"), "{why}");
+    assert!(there.is_dir());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_rule_cannot_show_the_home_directory_to_pods() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let rules = home.path().join("images.json");
+    let rule = serde_json::json!([{ "image": "mine", "prefix": home.path() }]);
+    fs::write(&rules, rule.to_string())?;
+    let hidden = Hidden::new([("the home directory", home.path().join("me"))]);
+    let cache = home.path().join("cache");
+    let environments = Environments::new(cache, Rules::read(&rules)?).hiding(hidden);
+    let Standing::Unavailable(why) = environments.standing("mine").await else {
+        panic!("pods would see it");
+    };
+    assert!(why.contains("holds the home directory"), "{why}");
     Ok(())
 }
