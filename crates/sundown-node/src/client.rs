@@ -18,13 +18,14 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpStream, UnixStream};
 
 use crate::paths::{NodePaths, PodPaths, SocketPath};
+use crate::peer::check_peer;
 use crate::spec::{ContainerKey, ContainerSpec, PodSpec};
 use crate::stage::Settings;
 use crate::state::{ExecResult, Isolation, PodState};
 use crate::wire::{Answer, Call, ExecCall, Hello, Refusal, Reply};
 pub use door::Accepted;
 pub use egress::{Egress, EgressRules};
-pub use forward::Forward;
+pub use forward::{Forward, Token};
 pub use probe::{HttpProbe, ProbeError, ProbeResult};
 pub use watch::Watch;
 
@@ -77,6 +78,12 @@ pub enum NodeError {
         theirs: u32,
         ours: u32,
     },
+    /// A process of another user listens at the node's socket.
+    #[error(
+        "the node's socket in {} belongs to user {uid}, not to you: nothing it says is trusted. \
+         Use a data directory of your own", data_dir.display()
+    )]
+    Foreign { data_dir: PathBuf, uid: u32 },
     /// The node is gone or does not answer: connect again, and look which pods were lost.
     #[error("the node of {} is gone", data_dir.display())]
     Gone {
@@ -225,7 +232,8 @@ impl Node {
         door::listen(self, at).await
     }
 
-    /// Listens on the host's loopback and passes connections on to an address of the node's network.
+    /// Listens on the host's loopback and passes requests of our own user that know its token on to a
+    /// server of HTTP in the node's network.
     pub async fn forward(&self, host_port: u16, to: SocketAddrV4) -> Result<Forward, NodeError> {
         forward::forward(self, host_port, to).await
     }
@@ -338,6 +346,8 @@ async fn open(paths: &NodePaths, call: &Call) -> io::Result<UnixStream> {
     line.push(b'\n');
     let socket = SocketPath::of_node(paths)?;
     let mut stream = UnixStream::connect(socket.get()).await?;
+    // Before anything is said: what is asked may hold secrets.
+    check_peer(&stream)?;
     stream.write_all(&line).await?;
     Ok(stream)
 }

@@ -12,6 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::{ANSWER_TIMEOUT, Config, Inner, Node, NodeError, open, read_reply};
 use crate::paths::NodePaths;
+use crate::peer::{ForeignPeer, foreign_peer};
 use crate::stage::{Announcement, NODE};
 use crate::wire::{Answer, Call, PROTOCOL};
 
@@ -60,8 +61,17 @@ pub(super) async fn connect_only(data_dir: &Path) -> Result<Option<Node>, NodeEr
 
 /// Joins a node that is there.
 async fn connect(paths: &NodePaths, answer_timeout: Duration) -> Result<Option<Node>, NodeError> {
-    let Ok(stream) = open(paths, &Call::Hello).await else {
-        return Ok(None);
+    let stream = match open(paths, &Call::Hello).await {
+        Ok(stream) => stream,
+        Err(error) => {
+            return match foreign_peer(&error) {
+                Some(ForeignPeer { uid, .. }) => Err(NodeError::Foreign {
+                    data_dir: paths.data_dir().to_owned(),
+                    uid,
+                }),
+                None => Ok(None),
+            };
+        }
     };
     // The kernel knows who listens, in our numbers.
     let process = stream.peer_cred().ok().and_then(|it| it.pid()).unwrap_or(0);
