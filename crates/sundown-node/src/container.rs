@@ -2,12 +2,15 @@
 //! builds the root, starts the command, forwards signals, reaps, and tells the pod's init how the
 //! command ended. Its own end takes every process of the container with it, double-forked or not.
 
+pub(crate) mod capabilities;
 pub(crate) mod command;
+mod directory;
+mod masks;
 mod place;
 mod root;
 pub(crate) mod system;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -19,10 +22,13 @@ use jiff::Timestamp;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
 
+use crate::host_path::ClosedPaths;
 use crate::spec::ContainerSpec;
 use crate::wire;
+pub use capabilities::CAPABILITIES;
 use command::NotStarted;
 pub(crate) use root::{SCRATCH, SCRATCH_VAR};
+pub use system::is_shown;
 
 /// Everything that the container's init needs to know.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,6 +39,9 @@ pub(crate) struct Plan {
     pub(crate) marker: String,
     /// Where the content of each volume is, in the pod's mount namespace.
     pub(crate) volumes: BTreeMap<String, PathBuf>,
+    /// Those of them that are paths of the host.
+    pub(crate) of_host: BTreeSet<String>,
+    pub(crate) closed: ClosedPaths,
 }
 
 /// What the container's init tells: either that nothing started, or the start and then the end.
@@ -91,11 +100,13 @@ fn serve() -> io::Result<()> {
 
 fn start(plan: &Plan) -> Result<Pid, NotStarted> {
     root::enter(plan).map_err(|error| NotStarted::surroundings(&error))?;
-    command::confine().map_err(|error| NotStarted::surroundings(&error))?;
+    capabilities::confine(&plan.spec.dropped).map_err(|error| NotStarted::surroundings(&error))?;
     let mut command = command::prepare(&plan.spec, &plan.spec.argv)?;
     command.stdin(Stdio::null());
     let spawned = command.spawn();
     let child = spawned.map_err(|error| command::not_started(&plan.spec.argv, &error))?;
+    // Nothing of a volume is held in use by this process.
+    std::env::set_current_dir("/").map_err(|error| NotStarted::surroundings(&error))?;
     // The child is waited for below, together with all that is left to us by others.
     Ok(Pid::from_raw(child.id().cast_signed()).expect("a child has a process number"))
 }

@@ -1,13 +1,14 @@
 //! What a pod and a container are to the node: everything that is needed to start them, chosen by
 //! the caller. Where the values come from (manifests, images, defaults) is not known here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::host_path::ClosedPaths;
 use crate::wire::base64_bytes;
 
 /// A pod before any of its containers runs: its names, its place in the network, its volumes.
@@ -36,6 +37,9 @@ pub struct PodSpec {
     pub shm_bytes: u64,
     #[serde(default)]
     pub volumes: Vec<Volume>,
+    /// The paths of the host that none of these volumes may be, whatever links lead there.
+    #[serde(default)]
+    pub closed: ClosedPaths,
 }
 
 /// One line of a hosts file.
@@ -118,6 +122,9 @@ pub struct ContainerSpec {
     /// Whether everything but volumes and `/dev/shm` is read-only.
     #[serde(default)]
     pub read_only_root: bool,
+    /// Rights of root that it gives up, by their names in [`CAPABILITIES`](crate::CAPABILITIES).
+    #[serde(default)]
+    pub dropped: Vec<String>,
     /// Another user than the node's root. Refused where the node has only one user id.
     #[serde(default)]
     pub run_as: Option<RunAs>,
@@ -202,6 +209,13 @@ impl PodSpec {
         }
         let bad = self.volumes.iter().find(|each| !is_plain_name(&each.name));
         bad.map(|volume| format!("volume name {:?} cannot name a directory", volume.name))
+    }
+
+    /// The volumes that are paths of the host.
+    pub(crate) fn host_paths(&self) -> BTreeSet<String> {
+        let is_one = |volume: &&Volume| matches!(volume.source, VolumeSource::HostPath { .. });
+        let names = self.volumes.iter().filter(is_one);
+        names.map(|volume| volume.name.clone()).collect()
     }
 }
 

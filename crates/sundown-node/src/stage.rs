@@ -7,12 +7,13 @@ mod launch;
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::descriptors::close_all_but;
 use crate::network::Subnet;
 use crate::state::Isolation;
 use crate::{container, pod, serve};
@@ -67,18 +68,35 @@ pub fn stage(arguments: impl IntoIterator<Item = OsString>) -> Option<ExitCode> 
     let name = arguments.next()?;
     let rest: Vec<OsString> = arguments.collect();
     match name.to_str()? {
-        NODE => Some(launch::run(&rest)),
-        NAMESPACES => Some(enter::run(&rest)),
-        SERVE => Some(serve::run(&rest)),
-        POD => Some(pod::run()),
-        CONTAINER => Some(container::run()),
+        NODE => Some(alone(|| launch::run(&rest))),
+        NAMESPACES => Some(alone(|| enter::run(&rest))),
+        SERVE => Some(alone(|| serve::run(&rest))),
+        POD => Some(alone(pod::run)),
+        CONTAINER => Some(alone(container::run)),
         _ => None,
+    }
+}
+
+/// Runs a stage without the descriptors that its starter left open. All that one stage gives the next goes
+/// through the standard ones.
+fn alone(run: impl FnOnce() -> ExitCode) -> ExitCode {
+    match close_all_but(&[]) {
+        Ok(()) => run(),
+        Err(error) => {
+            eprintln!("sundown: descriptors of the starter cannot be closed: {error}");
+            ExitCode::FAILURE
+        }
     }
 }
 
 /// This binary once more, in another life. The link works even if the file has been replaced.
 pub(crate) fn again(stage: &str) -> Command {
-    let mut command = Command::new("/proc/self/exe");
+    again_from(Path::new("/proc/self/exe"), stage)
+}
+
+/// The same from another place where the binary is.
+pub(crate) fn again_from(binary: &Path, stage: &str) -> Command {
+    let mut command = Command::new(binary);
     command.arg0("sundown").arg(stage).env_clear();
     // Threads of these stages live shortly and share one heap: one each would cost more than they use.
     command.env("GLIBC_TUNABLES", "glibc.malloc.arena_max=1");

@@ -1,37 +1,26 @@
-//! The command of a container: found, confined and started. Used for the container's own command and
+//! The command of a container: found and made ready. Used for the container's own command and
 //! for commands that are run in it later.
 
 use std::ffi::{OsStr, OsString};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
+use super::directory;
 use crate::spec::{ContainerSpec, RunAs};
 
 /// Where commands are looked for when the environment does not say.
 const DEFAULT_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// What root keeps inside a container: enough for servers and package managers, nothing that reaches
-/// the host. The usual set of container runtimes without the right to make devices.
-const KEPT: CapabilitySet = CapabilitySet::CHOWN
-    .union(CapabilitySet::DAC_OVERRIDE)
-    .union(CapabilitySet::FOWNER)
-    .union(CapabilitySet::FSETID)
-    .union(CapabilitySet::KILL)
-    .union(CapabilitySet::NET_BIND_SERVICE)
-    .union(CapabilitySet::NET_RAW)
-    .union(CapabilitySet::SETFCAP)
-    .union(CapabilitySet::SETGID)
-    .union(CapabilitySet::SETPCAP)
-    .union(CapabilitySet::SETUID)
-    .union(CapabilitySet::SYS_CHROOT)
-    .union(CapabilitySet::AUDIT_WRITE);
+/// More than any table of accounts has. A container may put what it likes there.
+const ACCOUNTS_BYTES_MAX: u64 = 1 << 20;
 
 /// Why a command could not be started, as a shell and a container runtime tell it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -71,24 +60,11 @@ fn described(error: &io::Error) -> String {
     }
 }
 
-/// Takes away every right of root that could reach the host, from this thread and all that it starts.
-pub(crate) fn confine() -> io::Result<()> {
-    for capability in CapabilitySet::all().difference(KEPT).iter() {
-        match remove_capability_from_bounding_set(capability) {
-            // A kernel that does not know the capability does not grant it either.
-            Ok(()) | Err(Errno::INVAL) => {}
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(())
-}
-
-/// A command with the environment, directory and user of its container, ready to be spawned from
-/// inside the container's root.
+/// A command with the environment and user of its container, ready to be spawned from inside the
+/// container's root. The calling thread is in the command's directory then.
 pub(crate) fn prepare(spec: &ContainerSpec, argv: &[String]) -> Result<Command, NotStarted> {
     let directory = spec.working_directory.as_deref().unwrap_or(Path::new("/"));
-    // Runtimes make a working directory that is missing; where they cannot, the start fails.
-    std::fs::create_dir_all(directory).map_err(|error| NotStarted {
+    directory::enter(directory).map_err(|error| NotStarted {
         code: 128,
         message: format!(
             "working directory {}: {}",
@@ -105,7 +81,6 @@ pub(crate) fn prepare(spec: &ContainerSpec, argv: &[String]) -> Result<Command, 
     command.env_clear();
     command.envs(own_variables(spec));
     command.envs(spec.env.iter().map(|(name, value)| (name, value)));
-    command.current_dir(directory);
     if let Some(RunAs { user, group }) = spec.run_as.filter(|run_as| run_as.is_other()) {
         command.uid(user).gid(group);
     }
@@ -115,11 +90,23 @@ pub(crate) fn prepare(spec: &ContainerSpec, argv: &[String]) -> Result<Command, 
 /// What a container runtime sets itself; whatever the manifest says is set over it.
 fn own_variables(spec: &ContainerSpec) -> [(&'static str, OsString); 2] {
     let user = spec.run_as.map_or(0, |run_as| run_as.user);
-    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let accounts = accounts().unwrap_or_default();
     let home = home(&accounts, user, |path| Path::new(path).is_dir());
     let names = rustix::system::uname();
     let hostname = OsStr::from_bytes(names.nodename().to_bytes());
     [("HOME", home.into()), ("HOSTNAME", hostname.to_owned())]
+}
+
+/// The accounts that the container shows. It may show a pipe, a device or a file without end instead.
+fn accounts() -> io::Result<String> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open("/etc/passwd", flags, Mode::empty())?);
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut text = String::new();
+    file.take(ACCOUNTS_BYTES_MAX).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// The home of a user by the accounts of the machine, if it is there inside; else that of root, or none

@@ -2,20 +2,25 @@
 //! would follow them, never out of the root. Whatever is missing is made; where it cannot be made,
 //! because a read-only bind is in the way, the directory is rebuilt entry by entry.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, readlinkat, statat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, readlinkat, statat,
+    symlinkat,
 };
 use rustix::io::Errno;
 
-use crate::mounts::{self, MountError, Tmpfs};
+use crate::mounts::{self, MountError, Tmpfs, descriptor_path};
 
 /// Each step makes or follows one name; a path that needs more has links in a circle.
 const STEP_COUNT_MAX: usize = 256;
+
+/// A rebuilt directory holds names only, and nothing is written to it.
+const REBUILT_BYTES_MAX: u64 = 1 << 20;
 
 /// What a place must be to carry a mount.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,8 +34,8 @@ pub(super) enum Kind {
 pub(super) struct Root<'a> {
     pub(super) path: &'a Path,
     pub(super) marker: &'a str,
-    /// Directories that were rebuilt and must become read-only again.
-    pub(super) rebuilt: Vec<PathBuf>,
+    /// What stands for directories that were rebuilt, and must become read-only again.
+    pub(super) rebuilt: Vec<OwnedFd>,
 }
 
 /// A place to mount on.
@@ -40,6 +45,11 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// The place itself.
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
     /// A name of the place for mount calls, valid as long as `self` is.
     pub(super) fn path(&self) -> PathBuf {
         descriptor_path(&self.descriptor)
@@ -120,39 +130,54 @@ impl Root<'_> {
         Some(whole.components().collect())
     }
 
-    /// Puts a tmpfs over a read-only directory and binds its entries into it one by one.
+    /// Puts a tmpfs over a read-only directory and binds its entries into it one by one. The directory may
+    /// be a volume in which another container moves things, so that no name is looked up twice: each entry
+    /// is what its descriptor stands for.
     fn rebuild(&mut self, directory: &OwnedFd) -> Result<(), MountError> {
         let below = descriptor_path(directory);
-        let real = fs::read_link(&below).map_err(MountError::at("find", &below))?;
-        let failed = || MountError::at::<io::Error>("rebuild", &real);
+        let failed = || MountError::at::<io::Error>("rebuild", &below);
         let entries: Vec<_> = fs::read_dir(&below)
             .and_then(Iterator::collect)
             .map_err(failed())?;
         let mode = rustix::fs::fstat(directory).map_or(0o755, |stat| stat.st_mode & 0o7777);
-        let tmpfs = Tmpfs {
-            marker: self.marker,
-            mode,
-            bytes_max: None,
-        };
-        tmpfs.mount(&below)?;
+        let tmpfs = Tmpfs::new(self.marker, mode, REBUILT_BYTES_MAX).with_room_for(entries.len());
+        let rebuilt = tmpfs.make().map_err(failed())?;
+        mounts::attach(&rebuilt, directory).map_err(failed())?;
         for entry in entries {
-            let (old, new) = (below.join(entry.file_name()), real.join(entry.file_name()));
-            let kind = entry.file_type().map_err(failed())?;
-            if kind.is_symlink() {
-                let target = fs::read_link(&old).map_err(failed())?;
-                std::os::unix::fs::symlink(target, new).map_err(failed())?;
-                continue;
-            }
-            if kind.is_dir() {
-                fs::create_dir(&new).map_err(failed())?;
-            } else {
-                fs::File::create(&new).map_err(failed())?;
-            }
-            mounts::bind(&old, &new)?;
+            show_entry(directory, &rebuilt, &entry.file_name()).map_err(failed())?;
         }
-        self.rebuilt.push(real);
+        self.rebuilt.push(rebuilt);
         Ok(())
     }
+
+    /// Makes what was rebuilt read-only.
+    pub(super) fn seal_rebuilt(&self) -> Result<(), MountError> {
+        let mut rebuilt = self.rebuilt.iter();
+        rebuilt.try_for_each(|each| mounts::seal_alone(&descriptor_path(each)))
+    }
+}
+
+/// Shows one entry of a directory in another one. An entry that has gone is left out.
+fn show_entry(from: &OwnedFd, to: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    // One name of a listing: there is nothing on the way that could be a link.
+    let entry = match openat(from, name, flags, Mode::empty()) {
+        Err(Errno::NOENT) => return Ok(()),
+        opened => opened?,
+    };
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&entry)?.st_mode);
+    if kind == FileType::Symlink {
+        let target = readlinkat(&entry, "", Vec::new())?;
+        return Ok(symlinkat(target, to, name)?);
+    }
+    if kind == FileType::Directory {
+        mkdirat(to, name, Mode::from_raw_mode(0o755))?;
+    } else {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        openat(to, name, flags, Mode::from_raw_mode(0o644))?;
+    }
+    let tree = mounts::copy_tree(&entry)?;
+    mounts::attach(&tree, openat(to, name, flags, Mode::empty())?)
 }
 
 impl Gap {
@@ -174,8 +199,4 @@ impl Gap {
         )
         .map(drop)
     }
-}
-
-pub(super) fn descriptor_path(descriptor: &OwnedFd) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()))
 }

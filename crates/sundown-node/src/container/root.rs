@@ -11,9 +11,11 @@ use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Plan;
-use super::place::{Kind, Root, descriptor_path};
+use super::masks::Masks;
+use super::place::{Kind, Root};
 use super::system;
-use crate::mounts::{self, MountError, Tmpfs};
+use crate::host_path::ClosedPaths;
+use crate::mounts::{self, MountError, Tmpfs, descriptor_path};
 use crate::spec::Mount;
 
 /// Fresh directories on disk, one set per attempt, with their modes.
@@ -32,7 +34,12 @@ pub(crate) const SCRATCH_VAR: &[(&str, u32)] = &[
     ("tmp", 0o1777),
 ];
 
-const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+/// What a container may put beside its directories on disk and its volumes: new directories at the top, and
+/// `/run`. It is memory, so large files belong below `/tmp` or into a volume.
+const ROOT_BYTES_MAX: u64 = 256 << 20;
+
+/// Places for devices; nothing of size belongs there.
+const DEV_BYTES_MAX: u64 = 1 << 20;
 
 /// Parts of `/proc` through which root could change the host.
 const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys", "sysrq-trigger"];
@@ -43,7 +50,7 @@ const PROC_READ_ONLY: &[&str] = &["bus", "fs", "irq", "sys", "sysrq-trigger"];
 /// The calling process is alone in a mount namespace that is cut off from others.
 pub(super) fn enter(plan: &Plan) -> Result<(), MountError> {
     let path = plan.mount_dir.join("root");
-    mount_tmpfs(plan, &path, 0o755)?;
+    Tmpfs::new(&plan.marker, 0o755, ROOT_BYTES_MAX).mount(&path)?;
     let mut root = Root {
         path: &path,
         marker: &plan.marker,
@@ -53,33 +60,24 @@ pub(super) fn enter(plan: &Plan) -> Result<(), MountError> {
     system::bind(&system, &path)?;
     make_scratch(plan, &path)?;
     bind_environment(plan, &mut root)?;
-    mount_devices(plan, &path)?;
+    mount_devices(plan, &system, &path)?;
     mount_kernel(&system, &path)?;
     bind_names(plan, &mut root)?;
     mount_volumes(plan, &mut root)?;
-    let mut sealed = root.rebuilt;
+    root.seal_rebuilt()?;
     if plan.spec.read_only_root {
-        sealed.push(path.clone());
+        let mut sealed = vec![path.clone()];
         sealed.extend(SCRATCH.iter().map(|(name, _)| path.join(name)));
+        mounts::seal_exactly(&sealed)?;
     }
-    mounts::seal_exactly(&sealed)?;
     pivot(&path).map_err(MountError::at("enter", &path))
-}
-
-fn mount_tmpfs(plan: &Plan, at: &Path, mode: u32) -> Result<(), MountError> {
-    let tmpfs = Tmpfs {
-        marker: &plan.marker,
-        mode,
-        bytes_max: None,
-    };
-    tmpfs.mount(at)
 }
 
 /// Shows the environment, with the prefix of its interpreter, where a system directory does not yet.
 fn bind_environment(plan: &Plan, root: &mut Root<'_>) -> Result<(), MountError> {
     let mut bound = Vec::new();
     for source in &plan.spec.environment {
-        if !system::shows(source) {
+        if !system::is_shown(source) {
             let place = root.place(source, Kind::Directory)?;
             let real = place.real_path().map_err(MountError::at("find", source))?;
             mounts::bind(source, &place.path())?;
@@ -102,17 +100,11 @@ fn make_scratch(plan: &Plan, root: &Path) -> Result<(), MountError> {
     Ok(())
 }
 
-fn mount_devices(plan: &Plan, root: &Path) -> Result<(), MountError> {
+fn mount_devices(plan: &Plan, system: &Path, root: &Path) -> Result<(), MountError> {
     let dev = root.join("dev");
-    mount_tmpfs(plan, &dev, 0o755)?;
+    Tmpfs::new(&plan.marker, 0o755, DEV_BYTES_MAX).mount(&dev)?;
+    system::bind_devices(system, &dev)?;
     let failed = || MountError::at::<io::Error>("make devices in", &dev);
-    for name in DEVICES {
-        let (host, inside) = (Path::new("/dev").join(name), dev.join(name));
-        if host.exists() {
-            fs::File::create(&inside).map_err(failed())?;
-            mounts::bind(&host, &inside)?;
-        }
-    }
     let links = [
         ("/proc/self/fd", "fd"),
         ("/proc/self/fd/0", "stdin"),
@@ -148,6 +140,7 @@ fn mount_kernel(system: &Path, root: &Path) -> Result<(), MountError> {
             mounts::seal_alone(&part)?;
         }
     }
+    Masks::at(system).hide_in_proc(&proc)?;
     mounts::bind(&system.join("sys"), &root.join("sys"))
 }
 
@@ -177,32 +170,42 @@ fn mount_volume(plan: &Plan, root: &mut Root<'_>, each: &Mount) -> Result<(), Mo
         let message = format!("the pod has no volume {}", each.volume);
         failed()(io::Error::other(message))
     })?;
-    let source = open_source(volume, each).map_err(failed())?;
-    let source_path = descriptor_path(&source);
-    let metadata = fs::metadata(&source_path).map_err(failed())?;
+    let closed = plan.of_host.contains(&each.volume).then_some(&plan.closed);
+    let source = open_source(volume, each, closed).map_err(failed())?;
+    let metadata = fs::metadata(descriptor_path(&source)).map_err(failed())?;
     let kind = if metadata.is_dir() {
         Kind::Directory
     } else {
         Kind::File
     };
     let place = root.place(&each.mount_path, kind)?;
-    let real = place.real_path().map_err(failed())?;
-    mounts::bind(&source_path, &place.path())?;
+    // By descriptors to the end: the place may lie in a volume in which another container moves things.
+    let tree = mounts::copy_tree(&source).map_err(failed())?;
+    mounts::attach(&tree, place.descriptor()).map_err(failed())?;
     if !each.read_only || metadata.file_type().is_socket() {
         return Ok(());
     }
     // Nothing is mounted below what the pod made in memory; below a directory of the host may be.
-    if volume.starts_with(&plan.mount_dir) {
-        return mounts::seal_alone(&real);
+    if !volume.starts_with(&plan.mount_dir) {
+        let real = fs::read_link(descriptor_path(&tree)).map_err(failed())?;
+        mounts::seal_below(&tree, &real)?;
     }
-    mounts::seal_trees(&[real])
+    mounts::seal_alone(&descriptor_path(&tree))
 }
 
 /// Opens what a mount shows. A `subPath` is made if it is missing, and cannot leave the volume
 /// whatever links other containers have put there.
-fn open_source(volume: &Path, each: &Mount) -> io::Result<std::os::fd::OwnedFd> {
+fn open_source(
+    volume: &Path,
+    each: &Mount,
+    closed: Option<&ClosedPaths>,
+) -> io::Result<std::os::fd::OwnedFd> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let base = rustix::fs::open(volume, flags, Mode::empty())?;
+    // The descriptor is what will be mounted; the name may lead elsewhere by now.
+    if let Some(closed) = closed {
+        closed.check_opened(volume, &base)?;
+    }
     let Some(sub_path) = &each.sub_path else {
         return Ok(base);
     };
