@@ -184,6 +184,7 @@ fn pod(uid: &str) -> PodSpec {
         search_domains: vec!["default.svc.cluster.local".to_owned()],
         shm_bytes: 256 << 20,
         volumes: Vec::new(),
+        closed: sundown_node::ClosedPaths::default(),
     }
 }
 
@@ -211,6 +212,7 @@ async fn start(node: &Node, environment: &Path, uid: &str, argv: &[&str]) -> Res
         mounts: Vec::new(),
         environment: vec![environment.to_owned(), prefix.to_owned()],
         read_only_root: false,
+        dropped: Vec::new(),
         run_as: None,
     };
     let state = node.start_container(uid, spec).await?;

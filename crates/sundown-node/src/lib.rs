@@ -9,17 +9,21 @@
 
 mod client;
 mod container;
+mod descriptors;
 mod dns;
 pub mod environment;
+mod host_path;
 mod leftovers;
 mod log;
 mod mounts;
 mod netlink;
 mod network;
 mod paths;
+mod peer;
 mod pod;
 mod record;
 mod serve;
+mod shares;
 mod spec;
 mod stage;
 mod state;
@@ -27,12 +31,15 @@ mod wire;
 
 pub use client::{
     Accepted, Config, Egress, EgressRules, Forward, HttpProbe, Node, NodeError, ProbeError,
-    ProbeResult, Watch,
+    ProbeResult, Token, Watch,
 };
+pub use container::{CAPABILITIES, is_shown};
+pub use host_path::ClosedPaths;
 pub use leftovers::leftovers;
 pub use log::{LogChanges, LogOptions, LogReader};
 pub use network::Subnet;
 pub use paths::{NodePaths, PodPaths, SocketPath};
+pub use peer::{ForeignPeer, check_peer, foreign_peer};
 pub use spec::{
     ContainerKey, ContainerSpec, File, HostPathKind, HostsEntry, Mount, PodSpec, RunAs, Volume,
     VolumeSource,

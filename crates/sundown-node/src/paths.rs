@@ -1,4 +1,5 @@
-//! Where things lie in the data directory. Only names: nobody creates anything here.
+//! Where things lie in the node's directory, which is the `state` of a data directory. Only names: nobody
+//! creates anything here.
 //!
 //! ```text
 //! DIR/node.sock                            the door
@@ -78,6 +79,13 @@ impl NodePaths {
     /// A mount point that carries a file system only inside the node's namespaces.
     pub(crate) fn mount_dir(&self) -> PathBuf {
         self.node_dir().join("mount")
+    }
+
+    /// Where the node's own program is read-only, inside its namespaces only.
+    pub(crate) fn binary(&self) -> PathBuf {
+        self.mount_dir()
+            .join(crate::container::system::NAME)
+            .join("program")
     }
 
     /// The source name of every tmpfs that the node mounts. It stands in the mount table of each

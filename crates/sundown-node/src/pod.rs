@@ -26,6 +26,12 @@ use crate::spec::{ContainerSpec, PodSpec};
 use crate::state::{ContainerStatus, ExecResult};
 use crate::wire::{self, ExecCall, Refusal};
 
+/// Of 1000 at most: Ray puts its workers there, so that they go before the rest of their container.
+const OOM_SCORE: &str = "900";
+
+/// What containers may write to volumes whose files came from objects, beside these files.
+const FILES_BYTES_SPARE: u64 = 16 << 20;
+
 /// Everything that the pod's init needs to know.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Plan {
@@ -138,15 +144,28 @@ fn prepare(plan: &Plan) -> Result<(), MountError> {
     mounts::mount_proc(proc)?;
     // Servers may use the usual low ports as any user; pods have their own, so nobody is disturbed.
     let _ = fs::write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
-    let tmpfs = |mode, bytes_max| Tmpfs {
-        marker: &plan.marker,
-        mode,
-        bytes_max,
-    };
-    tmpfs(0o755, None).mount(&plan.mount_dir.join("pod"))?;
-    tmpfs(0o1777, Some(plan.spec.shm_bytes)).mount(&plan.mount_dir.join("shm"))?;
+    let_everybody_ping();
+    become_first_to_go();
+    let tmpfs = |mode, bytes_max| Tmpfs::new(&plan.marker, mode, bytes_max);
+    let files_bytes_max = volumes::files_bytes(&plan.spec) + FILES_BYTES_SPARE;
+    tmpfs(0o755, files_bytes_max).mount_for_secrets(&plan.mount_dir.join("pod"))?;
+    let shm_bytes = mounts::memory_bytes(Some(plan.spec.shm_bytes), mounts::machine_memory());
+    tmpfs(0o1777, shm_bytes).mount(&plan.mount_dir.join("shm"))?;
     let etc = etc(&plan.mount_dir);
     write_all(&etc, &plan.etc).map_err(MountError::at("write to", &etc))
+}
+
+/// Without the right to write packets as they like, programs ping through a socket that is only for that.
+/// The groups that may have one must be known to the user namespace, which knows all or a single one.
+fn let_everybody_ping() {
+    let setting = "/proc/sys/net/ipv4/ping_group_range";
+    let _ = fs::write(setting, "0 2147483647").or_else(|_| fs::write(setting, "0 0"));
+}
+
+/// Where memory ends, the kernel takes a pod before anything else of the machine.
+fn become_first_to_go() {
+    // The node's starter may stand higher already, and the node may not be able to come down.
+    let _ = fs::write("/proc/self/oom_score_adj", OOM_SCORE);
 }
 
 /// Where the pod's own files below `/etc` are, in its mount namespace. No volume has such a name.

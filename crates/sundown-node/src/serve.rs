@@ -23,6 +23,7 @@ use std::thread;
 use crate::ACCEPT_PAUSE;
 use crate::dns::Names;
 use crate::paths::NodePaths;
+use crate::peer::{check_peer, foreign_peer};
 use crate::stage::{Announcement, Settings, announce, argument};
 use crate::state::Isolation;
 use crate::wire::{self, Call, Reply};
@@ -42,7 +43,7 @@ struct Node {
 /// Runs as the node until it has nothing left to do.
 pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let started = start(arguments);
-    let (node, listener) = match started {
+    let (node, door) = match started {
         Ok(started) => started,
         Err(message) => {
             announce(&Announcement::Failed { message });
@@ -53,7 +54,7 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let acceptor = Arc::clone(&node);
     let accepting = thread::Builder::new()
         .name("accept".to_owned())
-        .spawn(move || accept(&acceptor, &listener));
+        .spawn(move || accept(&acceptor, &door));
     if let Err(error) = accepting {
         eprintln!("node: {error}");
         return ExitCode::FAILURE;
@@ -64,21 +65,24 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn start(arguments: &[OsString]) -> Result<(Arc<Node>, UnixListener), String> {
+fn start(arguments: &[OsString]) -> Result<(Arc<Node>, Door), String> {
     let settings: Settings = argument(arguments, 0)?;
     let isolation: Isolation = argument(arguments, 1)?;
     let describe = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
     let paths = NodePaths::new(&settings.data_dir).map_err(describe("data directory"))?;
+    setup::refuse_links(&paths)?;
     setup::redirect_errors(&paths).map_err(describe("log"))?;
     setup::set_file_mask();
     setup::raise_descriptor_limit();
+    setup::forbid_core_dumps();
     setup::mount(&paths)?;
     setup::restore_signals().map_err(describe("signals"))?;
     let bridge_index = crate::network::make_bridge(settings.subnet).map_err(describe("bridge"))?;
     let names = Names::default();
     crate::dns::serve(settings.subnet.bridge, &names).map_err(describe("name server"))?;
     let found = setup::find_lost(&paths);
-    let listener = setup::listen(&paths).map_err(describe("socket"))?;
+    let door = setup::listen(&paths).and_then(Door::new);
+    let door = door.map_err(describe("socket"))?;
     let node = Node {
         registry: Registry::new(found, settings.subnet),
         settings,
@@ -87,14 +91,49 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, UnixListener), String> {
         bridge_index,
         names,
     };
-    Ok((Arc::new(node), listener))
+    Ok((Arc::new(node), door))
 }
 
-fn accept(node: &Arc<Node>, listener: &UnixListener) {
-    for stream in listener.incoming() {
-        let Ok(stream) = stream else {
-            thread::sleep(ACCEPT_PAUSE);
-            continue;
+/// The socket, which asks each caller's user before anything is read.
+struct Door {
+    // Only so that the kernel can be asked who calls: calls themselves have threads.
+    runtime: tokio::runtime::Runtime,
+    listener: tokio::net::UnixListener,
+}
+
+impl Door {
+    fn new(listener: UnixListener) -> io::Result<Self> {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.enable_io().build()?;
+        listener.set_nonblocking(true)?;
+        let listener = {
+            let _inside = runtime.enter();
+            tokio::net::UnixListener::from_std(listener)?
+        };
+        Ok(Self { runtime, listener })
+    }
+
+    /// The next caller; one of another user is an error that `foreign_peer` knows.
+    fn accept(&self) -> io::Result<UnixStream> {
+        let (stream, _) = self.runtime.block_on(self.listener.accept())?;
+        check_peer(&stream)?;
+        let stream = stream.into_std()?;
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+}
+
+fn accept(node: &Arc<Node>, door: &Door) {
+    loop {
+        let stream = match door.accept() {
+            Ok(stream) => stream,
+            Err(error) => {
+                match foreign_peer(&error) {
+                    Some(foreign) => eprintln!("node: a connection is refused: {foreign}"),
+                    None => thread::sleep(ACCEPT_PAUSE),
+                }
+                continue;
+            }
         };
         // Counted here and not on the thread, so that the node cannot end in between.
         if !node.registry.client_came() {

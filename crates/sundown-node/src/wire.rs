@@ -15,7 +15,7 @@ use crate::spec::{ContainerKey, ContainerSpec, PodSpec};
 use crate::state::{ExecResult, Isolation, PodState};
 
 /// Raised when calls or answers change their meaning: a node may be older than its client.
-pub(crate) const PROTOCOL: u32 = 2;
+pub(crate) const PROTOCOL: u32 = 3;
 
 /// A pod's files travel in one line; Kubernetes allows 1 MiB for each object that they come from.
 const LINE_BYTES_MAX: u64 = 256 << 20;

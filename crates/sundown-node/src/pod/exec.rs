@@ -1,8 +1,8 @@
 //! A command run inside a running container: same namespaces, root, environment and user. Bounded in
 //! time and output.
 
-use std::io::{self, PipeReader, Read as _};
-use std::os::fd::OwnedFd;
+use std::io::{self, PipeReader, PipeWriter, Read as _};
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Stdio};
 use std::thread;
@@ -15,7 +15,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
 use super::{Pod, Running};
-use crate::container::command;
+use crate::container::{capabilities, command};
+use crate::descriptors::close_all_but;
 use crate::state::ExecResult;
 use crate::wire::{ExecCall, Refusal};
 
@@ -26,21 +27,15 @@ const DRAIN_READ_COUNT: usize = 64;
 pub(super) fn exec(pod: &Pod, call: &ExecCall) -> Result<ExecResult, Refusal> {
     let running = pod.running().get(&call.container).cloned();
     let running = running.ok_or_else(|| not_running(call))?;
-    let argv = call.argv.clone();
-    let spawner = thread::Builder::new().spawn(move || spawn(&running, &argv));
-    let joined = spawner.map(|thread| {
-        let panicked = |_| Err(Stopped::Namespaces(io::Error::other("a thread panicked")));
-        thread.join().unwrap_or_else(panicked)
-    });
-    match joined {
-        Ok(Ok((child, output))) => Ok(follow(child, output, call)),
-        Ok(Err(Stopped::Command(why))) => Ok(ExecResult {
+    match spawn_on_a_thread(&running, &call.argv) {
+        Ok((child, output)) => Ok(follow(child, output, call)),
+        Err(Stopped::Command(why)) => Ok(ExecResult {
             code: Some(why.code),
             output: why.message,
             is_truncated: false,
         }),
         // The container ended meanwhile: its namespaces are gone.
-        Ok(Err(Stopped::Namespaces(error))) | Err(error) => {
+        Err(Stopped::Namespaces(error)) => {
             eprintln!("pod init: exec in {}: {error}", call.container);
             Err(not_running(call))
         }
@@ -61,26 +56,38 @@ enum Stopped {
     Command(command::NotStarted),
 }
 
-/// Moves the calling thread into the container and spawns from there.
-fn spawn(running: &Running, argv: &[String]) -> Result<(Child, PipeReader), Stopped> {
-    let (output, end) = enter(&running.init).map_err(Stopped::Namespaces)?;
-    let mut command = command::prepare(&running.spec, argv).map_err(Stopped::Command)?;
-    let error_end = end.try_clone().map_err(Stopped::Namespaces)?;
-    command.stdin(Stdio::null()).stdout(end).stderr(error_end);
-    command.process_group(0);
-    let spawned = command.spawn();
-    let child = spawned.map_err(|error| Stopped::Command(command::not_started(argv, &error)))?;
+fn spawn_on_a_thread(running: &Running, argv: &[String]) -> Result<(Child, PipeReader), Stopped> {
+    let (output, end) = io::pipe().map_err(Stopped::Namespaces)?;
+    let child = thread::scope(|scope| {
+        let spawner = thread::Builder::new().spawn_scoped(scope, || spawn(running, argv, &end));
+        let panicked = |_| Err(Stopped::Namespaces(io::Error::other("a thread panicked")));
+        let spawner = spawner.map_err(Stopped::Namespaces)?;
+        spawner.join().unwrap_or_else(panicked)
+    })?;
     Ok((child, output))
 }
 
-fn enter(init: &OwnedFd) -> io::Result<(PipeReader, io::PipeWriter)> {
-    let pipe = io::pipe()?;
-    // A thread that shares its root with others may not change it.
-    unshare(CloneFlags::CLONE_FS)?;
+/// Moves the calling thread into the container and spawns from there.
+fn spawn(running: &Running, argv: &[String], end: &PipeWriter) -> Result<Child, Stopped> {
+    enter(running, end).map_err(Stopped::Namespaces)?;
+    let mut command = command::prepare(&running.spec, argv).map_err(Stopped::Command)?;
+    let output = end.try_clone().map_err(Stopped::Namespaces)?;
+    let error = end.try_clone().map_err(Stopped::Namespaces)?;
+    command.stdin(Stdio::null()).stdout(output).stderr(error);
+    command.process_group(0);
+    let spawned = command.spawn();
+    spawned.map_err(|error| Stopped::Command(command::not_started(argv, &error)))
+}
+
+fn enter(running: &Running, end: &PipeWriter) -> io::Result<()> {
+    // A thread that shares its root with others may not change it. Descriptors are its own as well, and
+    // none but these: until the new program runs, what other threads have open could be reached from inside
+    // by the name of that program or through the process table.
+    unshare(CloneFlags::CLONE_FS | CloneFlags::CLONE_FILES)?;
+    close_all_but(&[running.init.as_fd(), end.as_fd()])?;
     let spaces = ThreadNameSpaceType::MOUNT | ThreadNameSpaceType::PROCESS_ID;
-    move_into_thread_name_spaces(rustix::fd::AsFd::as_fd(init), spaces)?;
-    command::confine()?;
-    Ok(pipe)
+    move_into_thread_name_spaces(running.init.as_fd(), spaces)?;
+    capabilities::confine(&running.spec.dropped)
 }
 
 /// Collects output until the command ends or its time is over.

@@ -95,12 +95,13 @@ fn forget_older(pod: &Pod, spec: &ContainerSpec) {
             continue;
         };
         // Nobody waits for these files; what cannot be removed goes with the pod.
-        let _ = fs::remove_dir_all(pod.paths.scratch(&spec.name, number));
+        let older = attempts.join(older);
+        let _ = sundown_files::remove(&older, "scratch");
         if number + 1 < spec.attempt {
             let log = pod.paths.log(&spec.name, number);
             let _ = fs::remove_file(log.with_extension("log.1"));
             let _ = fs::remove_file(log);
-            let _ = fs::remove_dir_all(attempts.join(older));
+            let _ = sundown_files::remove(&attempts, number.to_string());
         }
     }
 }
@@ -134,6 +135,8 @@ fn start(pod: &Pod, spec: &ContainerSpec) -> io::Result<Started> {
         scratch: pod.paths.scratch(&spec.name, spec.attempt),
         marker: pod.plan.marker.clone(),
         volumes: pod.volumes.clone(),
+        of_host: pod.plan.spec.host_paths(),
+        closed: pod.plan.spec.closed.clone(),
     };
     wire::send(&mut reports, &plan)?;
     Ok(Started {

@@ -8,9 +8,9 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Component, Path, PathBuf};
 
 use super::Plan;
-use crate::mounts::{MountError, Tmpfs};
+use crate::mounts::{self, MountError, Tmpfs};
 use crate::paths::PodPaths;
-use crate::spec::{File, HostPathKind, VolumeSource};
+use crate::spec::{File, HostPathKind, PodSpec, VolumeSource};
 
 /// Makes all volumes and says where each one is.
 pub(super) fn prepare(
@@ -28,12 +28,8 @@ pub(super) fn prepare(
                 bytes_max,
             } => {
                 fs::create_dir(&in_memory).map_err(failed())?;
-                let tmpfs = Tmpfs {
-                    marker: &plan.marker,
-                    mode: 0o777,
-                    bytes_max: *bytes_max,
-                };
-                tmpfs.mount(&in_memory)?;
+                let bytes = mounts::memory_bytes(*bytes_max, mounts::machine_memory());
+                Tmpfs::new(&plan.marker, 0o777, bytes).mount(&in_memory)?;
                 in_memory
             }
             VolumeSource::EmptyDir { .. } => {
@@ -46,6 +42,8 @@ pub(super) fn prepare(
                 in_memory
             }
             VolumeSource::HostPath { path, kind } => {
+                let closed = &plan.spec.closed;
+                closed.check_path(path).map_err(failed())?;
                 check_host_path(path, *kind).map_err(failed())?;
                 path.clone()
             }
@@ -53,6 +51,19 @@ pub(super) fn prepare(
         places.insert(volume.name.clone(), place);
     }
     Ok(places)
+}
+
+/// How much memory the files take that volumes begin with.
+pub(super) fn files_bytes(pod: &PodSpec) -> u64 {
+    let sources = pod.volumes.iter().map(|volume| &volume.source);
+    let files = sources.filter_map(|source| match source {
+        VolumeSource::Files { files } => Some(files),
+        VolumeSource::EmptyDir { .. } | VolumeSource::HostPath { .. } => None,
+    });
+    // A file takes whole pages.
+    let of_one = |file: &File| u64::try_from(file.content.len()).unwrap_or(u64::MAX) / 4096 + 1;
+    let pages: u64 = files.flat_map(BTreeMap::values).map(of_one).sum();
+    pages.saturating_mul(4096)
 }
 
 /// Open to every user of the pod, as the kubelet makes it.
@@ -92,7 +103,7 @@ fn check_host_path(path: &Path, kind: HostPathKind) -> io::Result<()> {
     let is_missing = matches!(&found, Err(error) if error.kind() == io::ErrorKind::NotFound);
     match kind {
         HostPathKind::DirectoryOrCreate if is_missing => return fs::create_dir_all(path),
-        HostPathKind::FileOrCreate if is_missing => return fs::File::create(path).map(drop),
+        HostPathKind::FileOrCreate if is_missing => return fs::File::create_new(path).map(drop),
         _ => {}
     }
     let named = |what: &str| {

@@ -34,11 +34,11 @@ pub(super) fn clear(paths: &NodePaths, uid: &str) -> io::Result<()> {
     for name in record::names(&pod.containers()) {
         for attempt in record::names(&pod.containers().join(&name)) {
             if let Ok(attempt) = attempt.parse() {
-                remove_all(&pod.scratch(&name, attempt))?;
+                remove_all(paths, &pod.scratch(&name, attempt))?;
             }
         }
     }
-    remove_all(&pod.volumes())
+    remove_all(paths, &pod.volumes())
 }
 
 /// A path that is joined to another replaces it when it is absolute: what is no plain name must
@@ -51,11 +51,11 @@ fn check(uid: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-fn remove_all(directory: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(directory) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        Ok(()) | Err(_) => Ok(()),
-    }
+/// Whatever a container left there: links are not followed on the way either.
+pub(super) fn remove_all(paths: &NodePaths, directory: &Path) -> io::Result<()> {
+    let root = paths.data_dir();
+    let inside = directory.strip_prefix(root).map_err(io::Error::other)?;
+    sundown_files::remove(root, inside)
 }
 
 /// Removes the directory of a pod; not finding it is success.
@@ -68,5 +68,5 @@ pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }
-    remove_all(&doomed)
+    remove_all(paths, &doomed)
 }

@@ -57,7 +57,7 @@ pub(super) fn create(
         .and_then(|()| launch(node, &paths, spec, address));
     if made.is_err() {
         let _ = network::disconnect_pod(address);
-        let _ = fs::remove_dir_all(paths.dir());
+        let _ = directory::remove_all(&node.paths, paths.dir());
     }
     made
 }
@@ -109,6 +109,7 @@ fn launch(
 /// the namespaces of a thread are its own, and the rest of the node is not moved.
 fn spawn(node: &Arc<Node>, address: Ipv4Addr, theirs: UnixStream) -> io::Result<Child> {
     let (bridge_index, subnet) = (node.bridge_index, node.settings.subnet);
+    let sealed = Some(node.paths.binary()).filter(|binary| binary.exists());
     let spawner = thread::Builder::new().spawn(move || {
         let netlink = Netlink::open()?;
         unshare(
@@ -119,7 +120,10 @@ fn spawn(node: &Arc<Node>, address: Ipv4Addr, theirs: UnixStream) -> io::Result<
                 | CloneFlags::CLONE_NEWPID,
         )?;
         network::connect_pod(&netlink, bridge_index, subnet, address)?;
-        let mut command = stage::again(stage::POD);
+        let mut command = match sealed {
+            Some(binary) => stage::again_from(&binary, stage::POD),
+            None => stage::again(stage::POD),
+        };
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null());
         command.spawn()
     })?;

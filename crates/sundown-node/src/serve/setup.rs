@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
@@ -23,6 +24,25 @@ pub(super) const REMOVING: &str = ".removing-";
 
 /// As container runtimes have it. Programs that close all descriptors one by one are slow above it.
 const DESCRIPTOR_COUNT_MAX: u64 = 1 << 20;
+
+/// The node's mount points are names only.
+const MOUNT_POINTS_BYTES_MAX: u64 = 1 << 20;
+
+/// Sundown makes no links. Behind one, pods would be written to, and removed from, files of the user's.
+///
+/// # Errors
+/// One of the node's own places is a link.
+pub(super) fn refuse_links(paths: &NodePaths) -> Result<(), String> {
+    let places = [paths.node_dir(), paths.pods_dir(), paths.log()];
+    let is_link = |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|it| it.is_symlink());
+    match places.iter().find(is_link) {
+        Some(place) => Err(format!(
+            "{} is a link, which Sundown never makes: move it away",
+            place.display()
+        )),
+        None => Ok(()),
+    }
+}
 
 /// Sends errors to the node's log: the client's terminal is not ours.
 pub(super) fn redirect_errors(paths: &NodePaths) -> io::Result<()> {
@@ -46,6 +66,19 @@ pub(super) fn raise_descriptor_limit() {
     };
     if let Err(error) = setrlimit(Resource::Nofile, raised) {
         eprintln!("node: more descriptors: {error}");
+    }
+}
+
+/// Files of Secrets pass through the node's memory, which no core dump may hold. Containers inherit it and
+/// may raise it again. That the node's process cannot be dumped at all would close its `/proc` to the
+/// processes that it starts.
+pub(super) fn forbid_core_dumps() {
+    let limit = Rlimit {
+        current: Some(0),
+        ..getrlimit(Resource::Core)
+    };
+    if let Err(error) = setrlimit(Resource::Core, limit) {
+        eprintln!("node: no core dumps: {error}");
     }
 }
 
@@ -96,16 +129,36 @@ pub(super) fn mount(paths: &NodePaths) -> Result<(), String> {
     mounts::mount_proc(Path::new("/proc")).map_err(|error| describe(&error))?;
     let at = paths.mount_dir();
     fs::create_dir_all(&at).map_err(|error| describe(&error))?;
-    let tmpfs = Tmpfs {
-        marker: &paths.marker(),
-        mode: 0o700,
-        bytes_max: None,
-    };
+    let marker = paths.marker();
+    let tmpfs = Tmpfs::new(&marker, 0o700, MOUNT_POINTS_BYTES_MAX);
     tmpfs.mount(&at).map_err(|error| describe(&error))?;
     for name in ["root", "pod", "shm", system::NAME] {
         fs::create_dir(at.join(name)).map_err(|error| describe(&error))?;
     }
-    system::prepare(&at.join(system::NAME), &paths.marker()).map_err(|error| describe(&error))
+    system::prepare(&at.join(system::NAME), &marker).map_err(|error| describe(&error))?;
+    if let Err(error) = seal_binary(&paths.binary()) {
+        eprintln!("node: its own program is not read-only to pods: {error}");
+    }
+    Ok(())
+}
+
+/// Shows the node's own program, from which pods and containers begin, on a mount that cannot be written to:
+/// a process of a container reaches it by the name of its own file.
+fn seal_binary(at: &Path) -> io::Result<()> {
+    let own = Path::new("/proc/self/exe");
+    let (found, running) = (fs::read_link(own)?, fs::metadata(own)?);
+    let stored = fs::metadata(&found)?;
+    if (stored.dev(), stored.ino()) != (running.dev(), running.ino()) {
+        return Err(io::Error::other("the file was replaced"));
+    }
+    fs::File::create(at)?;
+    let sealed = mounts::bind(&found, at).and_then(|()| mounts::seal_alone(at));
+    sealed.map_err(|error| {
+        // Without it, pods begin from the file itself.
+        let _ = rustix::mount::unmount(at, rustix::mount::UnmountFlags::DETACH);
+        let _ = fs::remove_file(at);
+        io::Error::other(error)
+    })
 }
 
 /// The pods of an earlier node, whose processes are gone: only their records and logs stay. What is no
@@ -123,7 +176,7 @@ pub(super) fn find_lost(paths: &NodePaths) -> BTreeMap<String, PodState> {
                 found.insert(name, state);
             }
             _ => {
-                if let Err(error) = fs::remove_dir_all(pod.dir()) {
+                if let Err(error) = directory::remove_all(paths, pod.dir()) {
                     eprintln!("node: {}: {error}", pod.dir().display());
                 }
             }
@@ -161,6 +214,17 @@ mod tests {
         let status = "Name:\tx\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000001007\n";
         assert_eq!(ignored_signals(status), [1, 2, 3], "not broken pipes");
         assert!(ignored_signals("Name:\tx\n").is_empty());
+    }
+
+    #[test]
+    fn pods_behind_a_link_are_refused() {
+        let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let paths = NodePaths::new(home.path()).unwrap();
+        refuse_links(&paths).unwrap();
+        fs::create_dir(paths.node_dir()).unwrap();
+        std::os::unix::fs::symlink(other.path(), paths.pods_dir()).unwrap();
+        let refused = refuse_links(&paths).unwrap_err();
+        assert!(refused.contains("node/pods is a link"), "{refused}");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use sundown_node::{ContainerState, Node};
+use sundown_testing::{eventually, within};
 
 use crate::world::{
     World, a_container, a_pod, block_on, config, connect, node_process, nothing_left,
@@ -54,19 +55,20 @@ pub(crate) fn a_killed_client_finds_its_pods_again() -> Result<()> {
         let mut client = Command::new(std::env::current_exe()?)
             .env(ROLE, directory.path())
             .spawn()?;
-        while !directory.path().join("made").exists() {
-            ensure!(client.try_wait()?.is_none(), "the client ended by itself");
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let is_made = || {
+            let ended = client.try_wait().map_or(true, |it| it.is_some());
+            ended || directory.path().join("made").exists()
+        };
+        eventually("two pods of a client", is_made).await?;
+        ensure!(client.try_wait()?.is_none(), "the client ended by itself");
         let node_pid = the_node(directory.path())?;
         client.kill()?;
-        client.wait()?;
+        sundown_testing::end(&mut client, "the end of a killed client")?;
         // Nobody is there while this container ends.
         let scratch = directory.path().join("node/pods/ends/containers/main/0");
         std::fs::write(scratch.join("scratch/tmp/go"), "")?;
-        while !scratch.join("exit.json").exists() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        let is_recorded = || scratch.join("exit.json").exists();
+        eventually("the record of an exit", is_recorded).await?;
         let node = connect(directory.path()).await?;
         ensure!(
             the_node(directory.path())? == node_pid,
@@ -123,13 +125,8 @@ pub(crate) fn a_killed_node_leaves_nothing_but_records() -> Result<()> {
         world.node.create_pod(a_pod("empty")).await?;
         let address = world.until("runs", |_| true).await?.address;
         kill(the_node(world.path())?)?;
-        let begun_at = std::time::Instant::now();
-        while !processes_with(&format!("sleep\0{mark}")).is_empty() {
-            ensure!(
-                begun_at.elapsed() < Duration::from_mins(1),
-                "processes outlive the node"
-            );
-        }
+        let is_gone = || processes_with(&format!("sleep\0{mark}")).is_empty();
+        eventually("the end of a node's processes", is_gone).await?;
         let error = world.node.snapshot().await.unwrap_err().to_string();
         ensure!(error.contains("is gone"), "{error}");
         let node = connect(world.path()).await?;
@@ -166,12 +163,13 @@ pub(crate) fn a_killed_pod_init_is_a_lost_pod() -> Result<()> {
             .run(a_pod("headless"), a_container(&["sleep", &mark]))
             .await?;
         // A process that has just been executed has no command line for a moment.
-        let sleeper = loop {
-            if let Some(pid) = processes_with(&format!("sleep\0{mark}")).first() {
-                break *pid;
-            }
-            tokio::task::yield_now().await;
+        let mut sleeper = None;
+        let is_there = || {
+            sleeper = processes_with(&format!("sleep\0{mark}")).first().copied();
+            sleeper.is_some()
         };
+        eventually("a process of a pod", is_there).await?;
+        let sleeper = sleeper.expect("it was waited for");
         let parent = |pid: u32| -> Result<u32> {
             let text = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
             let line = text.lines().find_map(|line| line.strip_prefix("PPid:"));
@@ -200,11 +198,14 @@ pub(crate) fn a_node_that_does_not_answer_is_named() -> Result<()> {
         let mut config = config(world.path())?;
         config.answer_timeout = Duration::from_millis(500);
         // On a loaded machine it may be late once.
-        let node = loop {
-            if let Ok(node) = Node::connect_or_start(&config).await {
-                break node;
+        let answers = async {
+            loop {
+                if let Ok(node) = Node::connect_or_start(&config).await {
+                    break node;
+                }
             }
         };
+        let node = within("an answer within half a second", answers).await?;
         let process = the_node(world.path())?;
         let pid = Pid::from_raw(i32::try_from(process)?).expect("a process has a number");
         kill_process(pid, Signal::STOP)?;

@@ -82,9 +82,8 @@ pub(crate) fn secrets_are_on_no_disk() -> Result<()> {
         container.mounts.push(mount("secret", "/etc/token"));
         container.env.push(("PASSWORD".to_owned(), mark.clone()));
         world.run(pod, container).await?;
-        while world.log("secretive")? != format!("tmpfs\n{}", mark.len()) {
-            tokio::task::yield_now().await;
-        }
+        let size = format!("tmpfs\n{}", mark.len());
+        world.says("secretive", &size).await?;
         ensure!(
             search(world.path(), &mark)?.is_none(),
             "{:?}",
@@ -191,6 +190,57 @@ pub(crate) fn host_paths_are_checked() -> Result<()> {
             );
         }
         ensure!(world.node.snapshot().await?.is_empty());
+        world.close().await
+    })
+}
+
+/// A link is made to lead elsewhere after the pod was made: what counts is what is mounted.
+pub(crate) fn a_link_does_not_lead_around_the_closed_paths() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let here = tempfile::tempdir()?;
+        let at = |name: &str| here.path().join(name);
+        for name in ["closed/inner", "project"] {
+            std::fs::create_dir_all(at(name))?;
+        }
+        symlink("/", at("root"))?;
+        symlink(at("closed"), at("link"))?;
+        symlink(at("project"), at("turns"))?;
+        let hosted = |uid: &str, name: &str, kind| {
+            let mut pod = a_pod(uid);
+            pod.closed.close("the data directory", at("closed"));
+            let path = at(name);
+            let source = VolumeSource::HostPath { path, kind };
+            pod.volumes.push(volume("host", source));
+            pod
+        };
+        for (name, kind) in [
+            ("root", HostPathKind::Any),
+            ("link", HostPathKind::Directory),
+            ("link/inner", HostPathKind::Any),
+            ("link/new", HostPathKind::DirectoryOrCreate),
+            ("closed/../link/file", HostPathKind::FileOrCreate),
+        ] {
+            let refused = world.node.create_pod(hosted("refused", name, kind)).await;
+            let error = refused.unwrap_err().to_string();
+            ensure!(error.contains("is refused: it "), "{name}: {error}");
+        }
+        let left: Vec<_> = std::fs::read_dir(at("closed"))?.collect::<Result<_, _>>()?;
+        ensure!(left.len() == 1, "nothing was made: {left:?}");
+        let pod = hosted("turned", "turns", HostPathKind::Directory);
+        let mut container = sh("echo x > /data/file");
+        container.mounts = vec![mount("host", "/data")];
+        world.run(pod, container.clone()).await?;
+        ensure!(world.end("turned").await?.code == 0);
+        ensure!(at("project/file").exists());
+        std::fs::remove_file(at("turns"))?;
+        symlink(at("closed"), at("turns"))?;
+        container.attempt = 1;
+        let state = world.node.start_container("turned", container).await?;
+        let exit = state.container("main").and_then(|each| each.exit());
+        let message = exit.map(|exit| exit.message.clone()).unwrap_or_default();
+        ensure!(message.contains("it is the data directory"), "{message}");
+        ensure!(!at("closed/file").exists());
         world.close().await
     })
 }

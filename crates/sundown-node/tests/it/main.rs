@@ -6,6 +6,7 @@
     reason = "test code, which clippy does not recognise without the usual harness"
 )]
 
+mod closed;
 mod death;
 mod files;
 mod life;
@@ -90,12 +91,68 @@ const TESTS: &[Test] = &[
         files::host_paths_are_checked,
     ),
     (
+        "files::a_link_does_not_lead_around_the_closed_paths",
+        files::a_link_does_not_lead_around_the_closed_paths,
+    ),
+    (
         "files::a_sub_path_cannot_leave_its_volume",
         files::a_sub_path_cannot_leave_its_volume,
     ),
     (
         "files::a_read_only_root_keeps_volumes_writable",
         files::a_read_only_root_keeps_volumes_writable,
+    ),
+    (
+        "closed::what_the_starter_left_open_reaches_no_container",
+        closed::what_the_starter_left_open_reaches_no_container,
+    ),
+    (
+        "closed::a_working_directory_does_not_lead_through_proc",
+        closed::a_working_directory_does_not_lead_through_proc,
+    ),
+    (
+        "closed::rights_are_few_and_cannot_grow",
+        closed::rights_are_few_and_cannot_grow,
+    ),
+    (
+        "closed::rights_that_are_given_up_are_gone",
+        closed::rights_that_are_given_up_are_gone,
+    ),
+    (
+        "closed::ping_works_without_raw_packets",
+        closed::ping_works_without_raw_packets,
+    ),
+    (
+        "closed::parts_of_the_kernel_are_hidden",
+        closed::parts_of_the_kernel_are_hidden,
+    ),
+    (
+        "closed::devices_are_used_and_not_changed",
+        closed::devices_are_used_and_not_changed,
+    ),
+    (
+        "closed::settings_of_the_machine_are_shown_by_a_list",
+        closed::settings_of_the_machine_are_shown_by_a_list,
+    ),
+    (
+        "closed::memory_is_given_out_by_size",
+        closed::memory_is_given_out_by_size,
+    ),
+    (
+        "closed::what_is_mounted_below_a_read_only_host_path_is_read_only",
+        closed::what_is_mounted_below_a_read_only_host_path_is_read_only,
+    ),
+    (
+        "closed::entries_that_are_swapped_lead_nowhere",
+        closed::entries_that_are_swapped_lead_nowhere,
+    ),
+    (
+        "closed::the_nodes_own_program_is_read_only_inside",
+        closed::the_nodes_own_program_is_read_only_inside,
+    ),
+    (
+        "closed::accounts_of_a_container_are_read_with_care",
+        closed::accounts_of_a_container_are_read_with_care,
     ),
     (
         "network::pods_talk_by_name_on_the_same_port",
@@ -112,6 +169,10 @@ const TESTS: &[Test] = &[
     (
         "network::the_host_dials_probes_and_forwards",
         network::the_host_dials_probes_and_forwards,
+    ),
+    (
+        "network::a_forward_judges_every_request_of_a_connection",
+        network::a_forward_judges_every_request_of_a_connection,
     ),
     ("network::pods_reach_the_door", network::pods_reach_the_door),
     (
@@ -159,6 +220,9 @@ const TESTS: &[Test] = &[
 
 fn main() -> ExitCode {
     if let Some(code) = sundown_node::stage(std::env::args_os()) {
+        return code;
+    }
+    if let Some(code) = closed::role() {
         return code;
     }
     if let Some(code) = death::role() {

@@ -3,6 +3,7 @@
 use anyhow::{Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use sundown_node::{ContainerState, Node, PodSpec, PodState, VolumeSource};
+use sundown_testing::eventually;
 
 use crate::world::{
     World, a_pod, block_on, connect, key, mount, node_process, nothing_left, sh, volume,
@@ -85,9 +86,8 @@ pub(crate) fn what_containers_hid_goes_with_their_node() -> Result<()> {
         let world = World::new().await?;
         hide(&world, "ended").await?;
         world.node.end().await?;
-        while node_process(world.path()).is_some() {
-            tokio::task::yield_now().await;
-        }
+        let is_gone = || node_process(world.path()).is_none();
+        eventually("the end of a node", is_gone).await?;
         ensure!(is_cleared(&world, "ended"), "the node ended in peace");
         let node = connect(world.path()).await?;
         node.create_pod(hiding("other")).await?;
@@ -97,9 +97,8 @@ pub(crate) fn what_containers_hid_goes_with_their_node() -> Result<()> {
         crate::world::until(&node, "other", PodState::has_ended).await?;
         let pid = node_process(world.path()).and_then(|pid| Pid::from_raw(pid.cast_signed()));
         kill_process(pid.expect("a node is there"), Signal::KILL)?;
-        while node_process(world.path()).is_some() {
-            tokio::task::yield_now().await;
-        }
+        let is_gone = || node_process(world.path()).is_none();
+        eventually("the end of a node", is_gone).await?;
         let node = connect(world.path()).await?;
         ensure!(is_cleared(&world, "other"), "the next one cleared it");
         for pod in node.snapshot().await? {

@@ -60,7 +60,7 @@ fn run_all(chosen: &[&Test]) -> Vec<String> {
                 loop {
                     let next = queue.lock().unwrap().next();
                     let Some((name, test)) = next else { return };
-                    let result = catch_unwind(AssertUnwindSafe(test));
+                    let result = catch_unwind(AssertUnwindSafe(|| run_named(name, *test)));
                     match &result {
                         Ok(Ok(())) => println!("test {name} ... ok"),
                         Ok(Err(error)) => println!("test {name} ... FAILED\n  {error:?}"),
@@ -74,6 +74,13 @@ fn run_all(chosen: &[&Test]) -> Vec<String> {
         }
     });
     failed.into_inner().unwrap()
+}
+
+/// On a thread that is named after the test, as the usual harness does.
+fn run_named(name: &str, test: fn() -> anyhow::Result<()>) -> anyhow::Result<()> {
+    let thread = std::thread::Builder::new().name(name.to_owned());
+    let ended = thread.spawn(test)?.join();
+    ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 /// Most users are not root, so everything is tried again as one of them.

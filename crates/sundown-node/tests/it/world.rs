@@ -1,27 +1,24 @@
 //! A data directory with a node of its own, and words to say what is to run.
 
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-
-use anyhow::{Context as _, Result, bail, ensure};
-use rustix::process::{Pid, Signal, kill_process};
 use sundown_node::{
     Change, Config, ContainerKey, ContainerSpec, ContainerState, Exit, File, Mount, Node, PodSpec,
     PodState, Volume, VolumeSource, leftovers,
 };
-
-/// Generous: a loaded machine must not fail a test.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+use sundown_testing::{TestBound, eventually, within};
 
 /// Runs a test on a runtime of its own.
 pub(crate) fn block_on(test: impl Future<Output = Result<()>>) -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async { tokio::time::timeout(Duration::from_mins(5), test).await? })
+    runtime.block_on(test)
 }
 
 /// A node for one test.
@@ -59,13 +56,19 @@ impl World {
 
     /// With a node whose starter ignores hang-ups and interrupts, as `nohup` and shells do.
     pub(crate) async fn started_behind_a_shell() -> Result<Self> {
+        Self::started_after("trap '' HUP INT QUIT").await
+    }
+
+    /// With a node whose starter has directories open, as shells and builds do.
+    pub(crate) async fn started_with_directories_open() -> Result<Self> {
+        Self::started_after("exec 7</ 8</usr").await
+    }
+
+    async fn started_after(line: &str) -> Result<Self> {
         let directory = tempfile::tempdir()?;
         let script = directory.path().join("starter");
         let binary = std::env::current_exe()?;
-        let text = format!(
-            "#!/bin/sh\ntrap '' HUP INT QUIT\nexec {} \"$@\"\n",
-            binary.display()
-        );
+        let text = format!("#!/bin/sh\n{line}\nexec {} \"$@\"\n", binary.display());
         std::fs::write(&script, text)?;
         std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))?;
         let config = Config::new(directory.path(), &script);
@@ -129,6 +132,18 @@ impl World {
         Ok(lines.collect::<Vec<_>>().join("\n"))
     }
 
+    /// Waits until the main container's first attempt has written exactly this.
+    pub(crate) async fn says(&self, uid: &str, text: &str) -> Result<()> {
+        let mut log = Ok(String::new());
+        let waited = eventually(format!("{uid} to write {text:?}"), || {
+            log = self.log(uid);
+            log.as_ref().map_or(true, |it| it == text)
+        });
+        let waited = waited.await;
+        let log = log?;
+        waited.with_context(|| format!("{uid} wrote {log:?}"))
+    }
+
     /// Ends the node and checks that nothing is left, inside and outside.
     pub(crate) async fn close(self) -> Result<()> {
         for pod in self.node.snapshot().await? {
@@ -170,21 +185,20 @@ pub(crate) async fn until(
             }
         }
     };
-    let found = tokio::time::timeout(PATIENCE, found).await;
+    let found = within(format!("a change of pod {uid}"), found).await;
     found.with_context(|| format!("{uid} stays {last:?}"))?
 }
 
 /// Waits until the host sees nothing of a node.
 pub(crate) async fn nothing_left(data_dir: &Path) -> Result<()> {
-    let begun_at = Instant::now();
-    loop {
-        let left = leftovers(data_dir)?;
-        if left.is_empty() {
-            return Ok(());
-        }
-        ensure!(begun_at.elapsed() < PATIENCE, "left: {left:?}");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    let mut left = Ok(Vec::new());
+    let waited = eventually("an empty machine", || {
+        left = leftovers(data_dir);
+        left.as_ref().map_or(true, Vec::is_empty)
+    });
+    let waited = waited.await;
+    let left = left?;
+    waited.with_context(|| format!("left: {left:?}"))
 }
 
 pub(crate) fn a_pod(uid: &str) -> PodSpec {
@@ -202,6 +216,7 @@ pub(crate) fn a_pod(uid: &str) -> PodSpec {
         ],
         shm_bytes: 64 << 20,
         volumes: Vec::new(),
+        closed: sundown_node::ClosedPaths::default(),
     }
 }
 
@@ -218,6 +233,7 @@ pub(crate) fn a_container(argv: &[&str]) -> ContainerSpec {
         mounts: Vec::new(),
         environment: Vec::new(),
         read_only_root: false,
+        dropped: Vec::new(),
         run_as: None,
     }
 }
