@@ -1,5 +1,6 @@
 //! What an embedded control plane is made of, and its start.
 
+use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,22 +8,25 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use kube::Client;
+use sundown_api::Authorization;
+use sundown_decide::rights::Rights;
 use sundown_decide::{Jobs, Pods, RayConfig, ServiceNames};
 use sundown_driver::controllers::{OWNER_GC, Selection};
 use sundown_driver::{Driver, DriverHandle, Recorder, RecorderError};
 use sundown_model::{Controller as _, Resource};
 use sundown_node::environment::{Environments, RuleError, Rules};
 use sundown_server::{
-    ApiService, Clock, Credential, Entropy, Front, Https, HttpsError, Identity, IdentityError,
-    ManualClock, Shared, SystemClock, Tasks,
+    ApiService, Clock, Credential, Entropy, Front, Https, HttpsError, IdentityError, ManualClock,
+    Shared, SystemClock, Tasks,
 };
 
 use crate::data::Data;
 use crate::definitions;
 use crate::embedded::{Door, Embedded};
+use crate::identities::{Identity, grant};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
 use crate::machine::egress::{self, Egress};
-use crate::machine::{Link, Logs, Machine, Parts, arrivals};
+use crate::machine::{Link, Logs, Machine, Parts, arrivals, over_panics};
 use crate::node::NodeOptions;
 use crate::ports::{CommitBarrier, SameClock};
 
@@ -31,6 +35,7 @@ use crate::ports::{CommitBarrier, SameClock};
 pub struct Builder {
     controllers: Selection,
     garbage_collector: bool,
+    authorization: Authorization,
     listen: Option<Listen>,
     manual_from: Option<Timestamp>,
     flight_record: Option<PathBuf>,
@@ -43,8 +48,8 @@ pub struct Builder {
 #[derive(Debug, Clone)]
 pub struct Listen {
     pub address: SocketAddr,
-    /// Where the kubeconfig goes; None writes none.
-    pub kubeconfig: Option<PathBuf>,
+    /// Where the kubeconfig goes, to each of these places.
+    pub kubeconfigs: Vec<PathBuf>,
 }
 
 impl Default for Listen {
@@ -52,7 +57,7 @@ impl Default for Listen {
     fn default() -> Self {
         Self {
             address: (Ipv4Addr::LOCALHOST, 0).into(),
-            kubeconfig: None,
+            kubeconfigs: Vec::new(),
         }
     }
 }
@@ -87,6 +92,9 @@ pub enum StartError {
     /// The definitions of Ray's kinds were not taken.
     #[error("install the definitions of RayCluster and RayJob")]
     Definitions(#[source] Box<kube::Error>),
+    /// The roles of the controllers and the node were not taken.
+    #[error("store the rights of the controllers and of the node")]
+    Rights(#[source] Box<kube::Error>),
     /// This machine could not be made known as a node.
     #[error("register this machine as a node")]
     Node(#[source] Box<kube::Error>),
@@ -100,6 +108,7 @@ impl Default for Builder {
         Self {
             controllers: Selection::all(),
             garbage_collector: true,
+            authorization: Authorization::default(),
             listen: None,
             manual_from: None,
             flight_record: None,
@@ -116,6 +125,15 @@ impl Builder {
     pub fn controllers(self, controllers: Selection) -> Self {
         Self {
             controllers,
+            ..self
+        }
+    }
+
+    /// Who may do what; by roles and bindings if nothing is said.
+    #[must_use]
+    pub fn authorization(self, authorization: Authorization) -> Self {
+        Self {
+            authorization,
             ..self
         }
     }
@@ -198,6 +216,7 @@ impl Builder {
         let mut tasks = Tasks::new();
         let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
         let client = Client::new(service, "default");
+        let Acting { controllers, node } = self.identify(&shared, &client, &tasks).await?;
         let mut door = None;
         if let (Some(listen), Some(identity)) = (&self.listen, &identity) {
             let data = self.data.as_ref();
@@ -211,22 +230,23 @@ impl Builder {
         }
         watch_over(&shared, &mut tasks);
         let machine = match (&self.node, link) {
-            (Some(node), Some(link)) => {
-                if node.egress {
-                    offer_egress(Arc::clone(&link), &mut tasks);
+            (Some(options), Some(link)) => {
+                if options.egress {
+                    let egress = Egress::of_host(options.egress_credentials);
+                    offer_egress(egress, Arc::clone(&link), &mut tasks);
                 }
-                Some(Arc::new(machine(node, link, client.clone(), authority)?))
+                Some(Arc::new(machine(options, link, node, authority)?))
             }
             _ => None,
         };
         if let Some(machine) = &machine {
             let installed = definitions::install(&client).await;
             installed.map_err(|error| StartError::Definitions(Box::new(error)))?;
-            let registered = machine.register(clock.now()).await;
+            let registered = machine.register(&client, clock.now()).await;
             registered.map_err(|error| StartError::Node(Box::new(error)))?;
         }
-        let at_work = machine.clone();
-        let driver = self.start_controllers(&shared, clock, client.clone(), at_work, &mut tasks)?;
+        let hands = machine.clone();
+        let driver = self.start_controllers(&shared, clock, controllers, hands, &mut tasks)?;
         answer_first_list(&client).await?;
         Ok(Embedded {
             shared,
@@ -240,14 +260,38 @@ impl Builder {
         })
     }
 
+    /// Gives controllers and node their rights, and a client of their own each.
+    async fn identify(
+        &self,
+        shared: &Arc<Shared>,
+        client: &Client,
+        tasks: &Tasks,
+    ) -> Result<Acting, StartError> {
+        let controllers = Identity::of_controllers(&self.rights());
+        let node = Identity::of_node();
+        let acting = [Some(&controllers), self.node.as_ref().map(|_| &node)];
+        let granted = grant(client, acting.into_iter().flatten()).await;
+        granted.map_err(|error| StartError::Rights(Box::new(error)))?;
+        let acting_as = |identity: &Identity| {
+            let user = identity.user();
+            let service = ApiService::acting_as(Arc::clone(shared), tasks.signal(), user);
+            Client::new(service, "default")
+        };
+        Ok(Acting {
+            controllers: acting_as(&controllers),
+            node: acting_as(&node),
+        })
+    }
+
     /// The state, and the identity if somebody from outside may come.
     fn open(
         &self,
         clock: &Arc<dyn Clock>,
         link: Option<&Link>,
-    ) -> Result<(Shared, Option<Identity>), StartError> {
+    ) -> Result<(Shared, Option<sundown_server::Identity>), StartError> {
         let config = sundown_api::Config {
             garbage_collector: self.garbage_collector,
+            authorization: self.authorization,
             acted_on: self.acted_on(),
             definitions: match &self.node {
                 Some(_) => definitions::first,
@@ -265,7 +309,7 @@ impl Builder {
         if self.listen.is_none() && link.is_none() {
             return Ok((shared, None));
         }
-        Ok((shared, Some(Identity::generate(&names)?)))
+        Ok((shared, Some(sundown_server::Identity::generate(&names)?)))
     }
 
     /// What the controllers of a node act on, of that which a server alone only stores.
@@ -282,6 +326,20 @@ impl Builder {
             .collect()
     }
 
+    /// The controllers that run.
+    fn selection(&self) -> Selection {
+        let selection = self.controllers.clone();
+        if self.garbage_collector {
+            selection
+        } else {
+            selection.without(OWNER_GC)
+        }
+    }
+
+    fn rights(&self) -> Rights {
+        self.selection().rights(self.node.is_some())
+    }
+
     fn start_controllers(
         self,
         shared: &Arc<Shared>,
@@ -290,11 +348,7 @@ impl Builder {
         machine: Option<Arc<Machine>>,
         tasks: &mut Tasks,
     ) -> Result<DriverHandle, StartError> {
-        let controllers = if self.garbage_collector {
-            self.controllers
-        } else {
-            self.controllers.without(OWNER_GC)
-        };
+        let controllers = self.selection();
         let config = sundown_engine::Config::default();
         let engine = match &machine {
             Some(_) => controllers.engine_with_node(config, &self.ray),
@@ -315,13 +369,20 @@ impl Builder {
             let run = driver.run();
             tokio::pin!(run);
             tokio::select! {
-                end = &mut run => return end,
+                () = &mut run => return Ok::<(), Infallible>(()),
                 () = stop.asked() => ending.shutdown(),
             }
-            run.await
+            run.await;
+            Ok(())
         });
         Ok(handle)
     }
+}
+
+/// The clients of those who act by themselves, each with its own rights.
+struct Acting {
+    controllers: Client,
+    node: Client,
 }
 
 fn link(node: &NodeOptions) -> Arc<Link> {
@@ -330,11 +391,11 @@ fn link(node: &NodeOptions) -> Arc<Link> {
 }
 
 /// The way out lives as long as the control plane.
-fn offer_egress(link: Arc<Link>, tasks: &mut Tasks) {
+fn offer_egress(egress: Egress, link: Arc<Link>, tasks: &mut Tasks) {
     let stop = tasks.signal();
     tasks.spawn("egress", async move {
         tokio::select! {
-            () = egress::serve(Egress::of_host(), link) => {}
+            () = over_panics("egress", || egress::serve(egress.clone(), Arc::clone(&link))) => {}
             () = stop.asked() => {}
         }
         Ok::<(), String>(())
@@ -350,8 +411,13 @@ fn machine(
     let rules = Rules::read(&node.image_rules)?;
     Ok(Machine::new(Parts {
         link,
-        environments: Environments::new(node.environments.clone(), rules),
-        egress: node.egress.then(Egress::of_host),
+        environments: Environments::new(node.environments.clone(), rules)
+            .limited(node.environment_limits)
+            .hiding(node.hidden.clone()),
+        egress: node
+            .egress
+            .then(|| Egress::of_host(node.egress_credentials)),
+        closed: node.closed.clone().resolved(),
         client,
         authority,
     }))
@@ -360,7 +426,7 @@ fn machine(
 async fn open_door(
     listen: &Listen,
     data: Option<&Data>,
-    identity: &Identity,
+    identity: &sundown_server::Identity,
     shared: &Arc<Shared>,
     tasks: &mut Tasks,
 ) -> Result<Door, StartError> {
@@ -371,14 +437,13 @@ async fn open_door(
     let url = https.url();
     let content = identity.kubeconfig(&url, Credential::Token);
     tasks.spawn("https", https.serve(tasks.signal()));
-    let file = match &listen.kubeconfig {
-        Some(path) => Some(KubeconfigFile::write(path, content.clone())?),
-        None => None,
-    };
+    let write = |path: &PathBuf| KubeconfigFile::write(path, content.clone());
+    let files = listen.kubeconfigs.iter().map(write);
+    let files = files.collect::<Result<Vec<_>, _>>()?;
     Ok(Door {
         url,
         kubeconfig: content,
-        file,
+        files,
     })
 }
 

@@ -1,7 +1,10 @@
 //! What a control plane on a data directory finds there: its state, its identity, its port. What the
 //! state is made of is left to `sundown-disk`.
 
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -56,7 +59,7 @@ impl Data {
 
     /// The identity that is kept, answering to these names too.
     fn identity(&self, is_new: bool, names: &[String]) -> Result<Identity, StartError> {
-        let path = self.directory.join("identity.json");
+        let path = sundown_disk::state(&self.directory).join("identity.json");
         if !self.new_identity {
             if let Some(mut identity) = Identity::load(&path)? {
                 if identity.answer_to(names)? {
@@ -80,7 +83,7 @@ impl Data {
         shared: &Arc<Shared>,
         identity: &Identity,
     ) -> Result<Https, HttpsError> {
-        let file = self.directory.join("port");
+        let file = sundown_disk::state(&self.directory).join("port");
         if listen.address.port() == 0
             && let Some(port) = noted_port(&file)
         {
@@ -91,11 +94,19 @@ impl Data {
         }
         let https = Https::bind(Arc::clone(shared), identity, listen.address).await?;
         let port = https.address().port();
-        if let Err(error) = std::fs::write(&file, format!("{port}\n")) {
+        if let Err(error) = write_port(&file, port) {
             tracing::warn!(%error, path = %file.display(), "note the port for the next start");
         }
         Ok(https)
     }
+}
+
+fn write_port(file: &Path, port: u16) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let options = options.create(true).write(true).truncate(true).mode(0o600);
+    options
+        .open(file)?
+        .write_all(format!("{port}\n").as_bytes())
 }
 
 fn noted_port(file: &Path) -> Option<u16> {

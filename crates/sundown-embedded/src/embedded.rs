@@ -1,5 +1,6 @@
 //! A running control plane, as its owner sees it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -7,9 +8,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kube::Client;
+use sundown_api::User;
 use sundown_driver::{Counts, DriverHandle, WaitError};
 use sundown_engine::Engine;
-use sundown_server::{ManualClock, Shared, TaskError, Tasks};
+use sundown_server::{ApiService, ManualClock, Shared, TaskError, Tasks};
 
 use crate::builder::{Builder, StartError};
 use crate::kubeconfig::KubeconfigFile;
@@ -35,7 +37,7 @@ pub struct Embedded {
 pub(crate) struct Door {
     pub(crate) url: String,
     pub(crate) kubeconfig: String,
-    pub(crate) file: Option<KubeconfigFile>,
+    pub(crate) files: Vec<KubeconfigFile>,
 }
 
 /// Why a control plane ended otherwise than it was asked to.
@@ -57,6 +59,20 @@ impl Embedded {
     /// A client in this process, with the rights of the administrator.
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// A client in this process with the rights that roles and bindings give to this user.
+    pub fn client_as(&self, user: &str, groups: &[&str]) -> Client {
+        let groups = groups.iter().chain(&["system:authenticated"]);
+        let user = User {
+            name: user.to_owned(),
+            uid: String::new(),
+            groups: groups.map(|group| (*group).to_owned()).collect(),
+            extra: BTreeMap::new(),
+        };
+        let shared = Arc::clone(&self.shared);
+        let service = ApiService::acting_as(shared, self.tasks.signal(), user);
+        Client::new(service, "default")
     }
 
     /// The same control plane, for those who do not own it.
@@ -83,9 +99,9 @@ impl Embedded {
         self.door.as_ref().map(|door| door.kubeconfig.as_str())
     }
 
-    /// Where the kubeconfig was written.
+    /// Where the kubeconfig was written, first of all.
     pub fn kubeconfig_path(&self) -> Option<&Path> {
-        let file = self.door.as_ref()?.file.as_ref()?;
+        let file = self.door.as_ref()?.files.first()?;
         Some(&file.path)
     }
 

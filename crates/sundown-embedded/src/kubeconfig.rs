@@ -2,12 +2,19 @@
 //! not ours is never touched.
 
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use sundown_server::write_private;
 
 /// Every kubeconfig of ours begins like this; one that other tools have added to does not stay so.
 const BEGINNING: &str = "apiVersion: v1\nkind: Config\ncurrent-context: sundown\n";
+
+/// Whether a file is a kubeconfig of Sundown, as a control plane that was killed leaves it.
+pub fn is_own_kubeconfig(path: &Path) -> bool {
+    let is_file = path.symlink_metadata().is_ok_and(|it| it.is_file());
+    is_file && std::fs::read_to_string(path).is_ok_and(|text| text.starts_with(BEGINNING))
+}
 
 /// Why the kubeconfig was not written.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +54,9 @@ impl KubeconfigFile {
             Err(error) => return Err(failed(error)),
         }
         if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory).map_err(failed)?;
+            let mut private = std::fs::DirBuilder::new();
+            private.recursive(true).mode(0o700);
+            private.create(directory).map_err(failed)?;
         }
         write_private(path, &content).map_err(failed)?;
         Ok(Self {

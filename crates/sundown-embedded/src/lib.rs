@@ -17,6 +17,7 @@ mod builder;
 mod data;
 mod definitions;
 mod embedded;
+mod identities;
 mod kubeconfig;
 #[cfg(target_os = "linux")]
 mod local;
@@ -28,11 +29,13 @@ mod ports;
 pub use builder::{Builder, Listen, StartError};
 pub use data::Data;
 pub use embedded::{Embedded, StopError};
-pub use kubeconfig::KubeconfigError;
+pub use kubeconfig::{KubeconfigError, is_own_kubeconfig};
 #[cfg(target_os = "linux")]
 pub use local::Local;
 pub use node::NodeOptions;
+pub use sundown_api::Authorization;
 pub use sundown_decide::RayConfig;
 pub use sundown_driver::{Counts, DriverHandle, WaitError, controllers};
 pub use sundown_engine::Explanation;
+pub use sundown_node::ClosedPaths;
 pub use sundown_server::Durability;

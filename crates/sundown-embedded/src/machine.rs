@@ -3,6 +3,7 @@
 //!
 //! Nothing is chosen here. What could not be looked up or done is told as a refusal.
 
+mod again;
 mod api_service;
 mod door;
 pub(crate) mod egress;
@@ -12,38 +13,39 @@ mod link;
 mod logs;
 mod lookup;
 mod pods;
-mod registration;
+pub(crate) mod registration;
 mod reports;
 mod sandbox;
 mod user;
+mod way_in;
 
-use std::collections::BTreeMap;
-use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
 use kube::Client;
 use sundown_decide::pod::API_PORT;
-use sundown_driver::{Beyond, Dashboards, Dial};
+use sundown_decide::pod::expand::Budget;
+use sundown_driver::{Beyond, Dashboards};
 use sundown_model::{Deed, DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, What, node};
 use sundown_node::environment::{Environments, Standing};
-use sundown_node::{ContainerKey, HttpProbe, NodeError, ProbeError, Refusal};
-use tokio::net::TcpStream;
+use sundown_node::{ClosedPaths, ContainerKey, HttpProbe, NodeError, ProbeError, Refusal};
 use tokio::sync::mpsc;
 
 use egress::Egress;
 use lookup::Lookup;
+use way_in::{Names, WayIn};
 
+pub(crate) use again::over_panics;
 pub(crate) use door::arrivals;
 pub(crate) use link::Link;
 pub(crate) use logs::Logs;
 
-/// How long a connection into a pod may take.
-const DIAL_TIME_MAX: Duration = Duration::from_secs(5);
 /// What of the output of a probe is told.
 const PROBE_BYTES_MAX: usize = 1_024;
 /// How many reports about images may wait. They are repeated by questions, so that none is missed.
@@ -55,7 +57,9 @@ pub(crate) struct Parts {
     pub(crate) environments: Environments,
     /// None: pods reach nothing outside.
     pub(crate) egress: Option<Egress>,
-    /// By which objects are looked up.
+    /// The paths of the host that no hostPath may be.
+    pub(crate) closed: ClosedPaths,
+    /// By which objects are looked up, as the node.
     pub(crate) client: Client,
     /// The certificate by which pods know the API server, as PEM.
     pub(crate) authority: String,
@@ -67,16 +71,13 @@ pub(crate) struct Machine {
     link: Arc<Link>,
     environments: Environments,
     egress: Option<Egress>,
+    closed: ClosedPaths,
     lookup: Lookup,
     dashboards: Dashboards,
     names: Arc<Names>,
     images: mpsc::Sender<node::Report>,
-    heard: Mutex<Option<mpsc::Receiver<node::Report>>>,
+    heard: Arc<tokio::sync::Mutex<mpsc::Receiver<node::Report>>>,
 }
-
-/// The names that pods can look up, for those who dial in from outside.
-#[derive(Debug, Default)]
-struct Names(Mutex<BTreeMap<String, Vec<Ipv4Addr>>>);
 
 impl Machine {
     pub(crate) fn new(parts: Parts) -> Self {
@@ -91,24 +92,29 @@ impl Machine {
             link,
             environments: parts.environments,
             egress: parts.egress,
+            closed: parts.closed,
             lookup: Lookup::new(parts.client, parts.authority),
             dashboards: Dashboards::new(Arc::new(way_in)),
             names,
             images,
-            heard: Mutex::new(Some(heard)),
+            heard: Arc::new(tokio::sync::Mutex::new(heard)),
         }
     }
 
     /// Makes this machine known as a node, and the API server known to its pods.
     ///
     /// Errors: the API server did not take it.
-    pub(crate) async fn register(&self, now: Timestamp) -> Result<(), kube::Error> {
+    pub(crate) async fn register(
+        &self,
+        administrator: &Client,
+        now: Timestamp,
+    ) -> Result<(), kube::Error> {
         let client = self.lookup.client();
         let at = SocketAddrV4::new(self.link.bridge(), API_PORT);
         // At once: what is written together is synced together.
         let (registered, published) = tokio::join!(
             registration::register(client, now),
-            api_service::publish(client, at)
+            api_service::publish(administrator, at)
         );
         registered.and(published)
     }
@@ -243,7 +249,7 @@ impl Machine {
     }
 
     async fn prepare(&self, sandbox: &node::Sandbox) -> Result<(), DeedFailure> {
-        let spec = sandbox::pod_spec(sandbox, &self.lookup).await?;
+        let spec = sandbox::pod_spec(sandbox, &self.closed, &self.lookup).await?;
         self.link.node().await?.create_pod(spec).await?;
         Ok(())
     }
@@ -264,8 +270,11 @@ impl Machine {
                 .variables
                 .extend(egress.variables(node.bridge()));
         }
-        let variables = environment::variables(launch, &environment, namespace, &self.lookup);
-        let mut spec = environment::container_spec(launch, &environment, &variables.await?);
+        let mut budget = Budget::default();
+        let variables =
+            environment::variables(&mut budget, launch, &environment, namespace, &self.lookup);
+        let variables = variables.await?;
+        let mut spec = environment::container_spec(&mut budget, launch, &environment, &variables)?;
         spec.run_as = user::of(launch.run_as, node.isolation())?;
         node.start_container(launch.run.pod.as_str(), spec).await?;
         Ok(())
@@ -283,16 +292,25 @@ impl Machine {
             // Whoever is too slow for all of them gets the next one.
             let _ = told.try_send(report(node::Image::Making { progress }));
         };
-        let made = self.environments.make(image, &mut tell).await;
+        let made = AssertUnwindSafe(self.environments.make(image, &mut tell));
+        let made = made.catch_unwind().await;
         let is = match &made {
-            Ok(_) => node::Image::Ready,
-            Err(error) => node::Image::Unavailable {
+            Ok(Ok(_)) => node::Image::Ready,
+            Ok(Err(error)) => node::Image::Unavailable {
                 message: error.to_string(),
+            },
+            // Else the last word about the image would be that it is being made, for ever.
+            Err(_) => node::Image::Unavailable {
+                message: "Sundown panicked while it made the environment; its log says where"
+                    .to_owned(),
             },
         };
         let _ = self.images.send(report(is)).await;
-        made.map(drop)
-            .map_err(|error| DeedFailure::refused("ErrImagePull", error.to_string()))
+        match made {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) => Err(DeedFailure::refused("ErrImagePull", error.to_string())),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
     }
 }
 
@@ -320,12 +338,7 @@ impl Beyond for Machine {
     }
 
     fn reports(&self) -> BoxStream<'static, node::Report> {
-        let heard = self
-            .heard
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        reports::stream(Arc::clone(&self.link), heard)
+        reports::stream(Arc::clone(&self.link), Arc::clone(&self.heard))
     }
 }
 
@@ -343,6 +356,7 @@ impl DeedFailure {
             missing: None,
             reason: reason.to_owned(),
             message: message.into(),
+            quote: String::new(),
         })
     }
 }
@@ -362,7 +376,9 @@ impl From<NodeError> for DeedFailure {
         let message = words(&error);
         match error {
             NodeError::Gone { .. } | NodeError::Silent { .. } => Self::Unknown,
-            NodeError::Start { .. } | NodeError::Version { .. } => Self::refused("NoNode", message),
+            NodeError::Start { .. } | NodeError::Version { .. } | NodeError::Foreign { .. } => {
+                Self::refused("NoNode", message)
+            }
             NodeError::Refused(refusal) => Self::refused(reason(&refusal), message),
         }
     }
@@ -401,54 +417,6 @@ fn probe_words(how: &node::ProbeKind, address: Option<Ipv4Addr>, error: &ProbeEr
 fn words(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |it| it.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
-}
-
-impl Names {
-    fn set(&self, names: &BTreeMap<String, Vec<Ipv4Addr>>) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone_from(names);
-    }
-
-    fn all(&self) -> Vec<(String, Vec<Ipv4Addr>)> {
-        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let each = names.iter().map(|(name, it)| (name.clone(), it.clone()));
-        each.collect()
-    }
-
-    fn first(&self, name: &str) -> Option<Ipv4Addr> {
-        let names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        names.get(name)?.first().copied()
-    }
-}
-
-/// The way to a dashboard: its name is one of the node's, and the node connects.
-#[derive(Debug)]
-struct WayIn {
-    link: Arc<Link>,
-    names: Arc<Names>,
-}
-
-impl Dial for WayIn {
-    fn dial<'a>(&'a self, address: &'a str) -> BoxFuture<'a, io::Result<TcpStream>> {
-        Box::pin(async move {
-            let to = self.resolve(address).ok_or_else(|| {
-                let message = format!("no ready pod stands behind {address}");
-                io::Error::new(io::ErrorKind::NotFound, message)
-            })?;
-            let node = self.link.node().await.map_err(io::Error::other)?;
-            node.dial(to, DIAL_TIME_MAX).await.map_err(io::Error::other)
-        })
-    }
-}
-
-impl WayIn {
-    fn resolve(&self, address: &str) -> Option<SocketAddrV4> {
-        let (host, port) = address.rsplit_once(':')?;
-        let at = host.parse().ok().or_else(|| self.names.first(host))?;
-        Some(SocketAddrV4::new(at, port.parse().ok()?))
-    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use sundown_node::{Accepted, Node, NodeError};
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 
+use super::again::caught;
 use super::link::Link;
 
 /// How long to wait before a door is tried again that the same node did not keep open. The node closes
@@ -20,13 +21,18 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// Every connection that a pod makes to the API server, for ever.
 pub(crate) fn arrivals(link: &Arc<Link>) -> BoxStream<'static, TcpStream> {
-    let door = Door {
+    let link = Arc::clone(link);
+    let open = move || Door {
         found: link.found(),
         open: None,
     };
-    let tried = stream::unfold(door, |mut door| async {
-        let stream = door.next().await?;
-        Some((stream, door))
+    let tried = stream::unfold((open(), open), |(mut door, open)| async {
+        loop {
+            match caught("the door of pods", door.next()).await {
+                Some(arrived) => return arrived.map(|stream| (stream, (door, open))),
+                None => door = open(),
+            }
+        }
     });
     tried.boxed()
 }

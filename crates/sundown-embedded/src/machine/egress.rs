@@ -9,7 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
-use sundown_node::{EgressRules, Node, NodeError};
+use sundown_node::environment::without_userinfo;
+use sundown_node::{EgressRules, Node, NodeError, is_shown};
 
 use super::link::Link;
 
@@ -27,10 +28,10 @@ const PASSED: [&str; 5] = [
     "PIP_DEFAULT_TIMEOUT",
     "PIP_RETRIES",
 ];
+/// Those that are addresses, which may hold a user name and a password.
+const ADDRESSES: [&str; 2] = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"];
 /// Names of files, which have to be visible inside.
 const PASSED_FILES: [&str; 2] = ["PIP_CERT", "REQUESTS_CA_BUNDLE"];
-/// What every pod sees of the host.
-const VISIBLE: [&str; 3] = ["/etc", "/usr", "/opt"];
 
 /// The host's settings, as far as they matter to pods.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,25 +42,33 @@ pub(crate) struct Egress {
 
 impl Egress {
     /// Of the variables of this process.
-    pub(crate) fn of_host() -> Self {
-        Self::of(&std::env::vars().collect())
+    pub(crate) fn of_host(has_credentials: bool) -> Self {
+        // A variable that is no text is none of pip's.
+        let text = std::env::vars_os().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        Self::of(&text.collect(), has_credentials)
     }
 
-    fn of(host: &BTreeMap<String, String>) -> Self {
-        let is_visible = |path: &str| VISIBLE.iter().any(|it| Path::new(path).starts_with(it));
+    /// Code in any pod reads what pods get, so user names and passwords are left out unless the user
+    /// wants otherwise.
+    fn of(host: &BTreeMap<String, String>, has_credentials: bool) -> Self {
         let passed = PASSED.iter().filter_map(|name| host.get_key_value(*name));
         let files = PASSED_FILES
             .iter()
             .filter_map(|name| host.get_key_value(*name))
-            .filter(|(_, path)| is_visible(path));
+            .filter(|(_, path)| is_shown(Path::new(path)));
         let settings = passed.chain(files);
-        let indexes = ["PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL"];
-        let indexes = indexes.iter().filter_map(|name| host.get(*name));
+        let indexes = ADDRESSES.iter().filter_map(|name| host.get(*name));
         let indexes = indexes.flat_map(|urls| urls.split_whitespace());
         let loopback: BTreeSet<String> = indexes.filter_map(target).collect();
         Self {
             settings: settings
-                .map(|(name, value)| (name.clone(), value.clone()))
+                .map(|(name, value)| {
+                    let is_bare = !has_credentials && ADDRESSES.contains(&&**name);
+                    let value = if is_bare { bare(value) } else { value.clone() };
+                    (name.clone(), value)
+                })
                 .collect(),
             rules: EgressRules { loopback },
         }
@@ -70,6 +79,12 @@ impl Egress {
         let proxy = ("PIP_PROXY".to_owned(), format!("http://{bridge}:{PORT}"));
         self.settings.iter().cloned().chain([proxy]).collect()
     }
+}
+
+/// A list of addresses without user names and passwords.
+fn bare(addresses: &str) -> String {
+    let bare: Vec<String> = addresses.split_whitespace().map(without_userinfo).collect();
+    bare.join(" ")
 }
 
 /// What a program asks a proxy for, to reach a server. An index on this machine's loopback is reached by
@@ -127,7 +142,35 @@ mod tests {
 
     fn host(variables: &[(&str, &str)]) -> Egress {
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Egress::of(&variables.iter().map(own).collect())
+        Egress::of(&variables.iter().map(own).collect(), false)
+    }
+
+    /// Every container had the password of a private index in its environment.
+    #[test]
+    fn pods_get_an_index_without_its_password_unless_the_user_wants_otherwise() {
+        let host = BTreeMap::from([
+            ("PIP_INDEX_URL", "https://user:word@a.example/simple"),
+            (
+                "PIP_EXTRA_INDEX_URL",
+                "https://b.example https://token@c.example/x",
+            ),
+            ("PIP_TRUSTED_HOST", "a.example"),
+        ]);
+        let own = |(name, value): (&&str, &&str)| ((*name).to_owned(), (*value).to_owned());
+        let host: BTreeMap<String, String> = host.iter().map(own).collect();
+        let told = |has_credentials| {
+            let egress = Egress::of(&host, has_credentials);
+            let told: BTreeMap<_, _> = egress.variables(Ipv4Addr::LOCALHOST).into_iter().collect();
+            (
+                told["PIP_INDEX_URL"].clone(),
+                told["PIP_EXTRA_INDEX_URL"].clone(),
+            )
+        };
+        let (index, further) = told(false);
+        assert_eq!(index, "https://a.example/simple");
+        assert_eq!(further, "https://b.example https://c.example/x");
+        assert_eq!(told(true).0, host["PIP_INDEX_URL"]);
+        assert_eq!(told(true).1, host["PIP_EXTRA_INDEX_URL"]);
     }
 
     #[test]
@@ -135,7 +178,7 @@ mod tests {
         let egress = host(&[
             ("PIP_INDEX_URL", "https://user:word@127.0.0.1:8443/simple"),
             ("PIP_CERT", "/etc/ssl/certs/ca-certificates.crt"),
-            ("REQUESTS_CA_BUNDLE", "/home/me/ca.pem"),
+            ("REQUESTS_CA_BUNDLE", "/etc/ssl/private/ca.pem"),
             ("HTTPS_PROXY", "http://elsewhere:1"),
         ]);
         let told = egress.variables(Ipv4Addr::new(10, 88, 0, 1));

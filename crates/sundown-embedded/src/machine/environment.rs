@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use sundown_decide::pod::expand::{Template, environment, expand};
+use sundown_decide::pod::expand::{Budget, Template, TooLarge};
 use sundown_model::node::{Launch, Variable};
 use sundown_node::environment::Environment;
 use sundown_node::{ContainerSpec, Mount};
@@ -13,6 +13,7 @@ use super::lookup::{Content, Holder, Lookup};
 
 /// All variables of a container with their values.
 pub(super) async fn variables(
+    budget: &mut Budget,
     launch: &Launch,
     of_image: &Environment,
     namespace: &str,
@@ -26,7 +27,7 @@ pub(super) async fn variables(
     for variable in &launch.variables {
         all.extend(values(variable, namespace, lookup).await?);
     }
-    Ok(environment(&all))
+    Ok(budget.environment(&all)?)
 }
 
 async fn values(
@@ -88,15 +89,23 @@ fn text(value: &[u8]) -> Template {
     Template::Literal(String::from_utf8_lossy(value).into_owned())
 }
 
+/// The kubelet shows what is wrong with a manifest as `CreateContainerConfigError`.
+impl From<TooLarge> for DeedFailure {
+    fn from(why: TooLarge) -> Self {
+        Self::refused("EnvironmentInvalid", why.to_string())
+    }
+}
+
 /// The run with its command put together.
 pub(super) fn container_spec(
+    budget: &mut Budget,
     launch: &Launch,
     of_image: &Environment,
     variables: &[(String, String)],
-) -> ContainerSpec {
+) -> Result<ContainerSpec, TooLarge> {
     let known: BTreeMap<String, String> = variables.iter().cloned().collect();
     let parts = launch.command.iter().chain(&launch.args);
-    let mut command: Vec<String> = parts.map(|part| expand(part, &known)).collect();
+    let mut command = budget.command(parts, &known)?;
     // Arguments alone replace what the image would run, but flags alone are meant for it.
     let has_program = command.first().is_some_and(|it| !it.starts_with('-'));
     if launch.command.is_empty() && !has_program {
@@ -109,7 +118,7 @@ pub(super) fn container_spec(
         read_only: mount.read_only,
     });
     let directory = &launch.directory;
-    ContainerSpec {
+    Ok(ContainerSpec {
         name: launch.run.container.to_string(),
         attempt: launch.run.attempt,
         argv: command,
@@ -118,6 +127,18 @@ pub(super) fn container_spec(
         mounts: mounts.collect(),
         environment: of_image.binds.clone(),
         read_only_root: launch.read_only_root,
+        dropped: launch.dropped.clone(),
         run_as: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_node_gives_the_rights_that_manifests_are_checked_against() {
+        assert_eq!(
+            sundown_node::CAPABILITIES,
+            sundown_model::node::CAPABILITIES
+        );
     }
 }

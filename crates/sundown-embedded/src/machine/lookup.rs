@@ -2,20 +2,29 @@
 //! server. It is read when it is used and kept nowhere.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use serde_json::{Value, json};
-use sundown_model::{ObjectKey, Resource};
+use sundown_model::path::part;
+use sundown_model::{ObjectKey, Resource, dns};
+use tokio::time::timeout;
 
 use super::DeedFailure;
+
+/// How long an answer may take. The server is in this process; it has this long when its disk is slow.
+const LOOKUP_TIME_MAX: Duration = Duration::from_secs(10);
+/// How much is shown of a name that is none: as long as a name can be.
+const SHOWN_LEN_MAX: usize = 253;
 
 /// Reads objects for pods.
 #[derive(Clone)]
 pub(super) struct Lookup {
     client: Client,
     authority: String,
+    time_max: Duration,
 }
 
 impl std::fmt::Debug for Lookup {
@@ -65,7 +74,12 @@ impl Holder {
 
 impl Lookup {
     pub(super) fn new(client: Client, authority: String) -> Self {
-        Self { client, authority }
+        let time_max = LOOKUP_TIME_MAX;
+        Self {
+            client,
+            authority,
+            time_max,
+        }
     }
 
     pub(super) fn client(&self) -> &Client {
@@ -85,8 +99,7 @@ impl Lookup {
         name: &str,
         optional: bool,
     ) -> Result<Option<Content>, DeedFailure> {
-        let plural = holder.plural();
-        let path = format!("/api/v1/namespaces/{namespace}/{plural}/{name}");
+        let path = path(namespace, (holder.word(), holder.plural()), name)?;
         match self.get(&path).await? {
             Some(object) => Ok(Some(content_of(holder, &object))),
             None if optional => Ok(None),
@@ -107,7 +120,7 @@ impl Lookup {
         expiration_seconds: u64,
     ) -> Result<String, DeedFailure> {
         let (name, uid) = pod;
-        let path = format!("/api/v1/namespaces/{namespace}/pods/{name}");
+        let path = self::path(namespace, ("pod", "pods"), name)?;
         let object = self.get(&path).await?.unwrap_or_default();
         if object["metadata"]["uid"] != uid {
             let message = format!("pod {namespace}/{name} is another one by now");
@@ -125,7 +138,8 @@ impl Lookup {
                 },
             },
         });
-        let path = format!("/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token");
+        let account_path = self::path(namespace, ("serviceaccount", "serviceaccounts"), account)?;
+        let path = format!("{account_path}/token");
         let request = http::Request::post(path).header("content-type", "application/json");
         let answer = self
             .send(request.body(body.to_string().into_bytes()))
@@ -151,12 +165,31 @@ impl Lookup {
     ) -> Result<Option<Value>, DeedFailure> {
         let request =
             request.map_err(|error| DeedFailure::refused("BadName", error.to_string()))?;
-        match self.client.request::<Value>(request).await {
-            Ok(object) => Ok(Some(object)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
-            Err(error) => Err(DeedFailure::refused("LookupFailed", error.to_string())),
+        let path = request.uri().path().to_owned();
+        match timeout(self.time_max, self.client.request::<Value>(request)).await {
+            Ok(Ok(object)) => Ok(Some(object)),
+            Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(None),
+            Ok(Err(error)) => Err(DeedFailure::refused("LookupFailed", error.to_string())),
+            Err(_) => {
+                let message = format!("{path}: no answer within {:?}", self.time_max);
+                Err(DeedFailure::refused("LookupFailed", message))
+            }
         }
     }
+}
+
+/// Where an object of the core group is.
+///
+/// Errors: what a manifest names cannot be the name of one. Upstream's validation asks only that there is
+/// a name, so that it is checked here, before it becomes a part of a request of the administrator.
+fn path(namespace: &str, (word, plural): (&str, &str), name: &str) -> Result<String, DeedFailure> {
+    if let Some(why) = dns::subdomain(name).first() {
+        let shown: String = name.chars().take(SHOWN_LEN_MAX).collect();
+        let message = format!("{shown:?} cannot be the name of a {word}: {why}");
+        return Err(DeedFailure::refused("NameInvalid", message));
+    }
+    let (namespace, name) = (part(namespace), part(name));
+    Ok(format!("/api/v1/namespaces/{namespace}/{plural}/{name}"))
 }
 
 fn content_of(holder: Holder, object: &Value) -> Content {
@@ -177,5 +210,63 @@ fn content_of(holder: Holder, object: &Value) -> Content {
                 .collect()
         }
         Holder::Secret => texts("data").into_iter().map(decoded).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    #[test]
+    fn a_name_becomes_one_part_of_a_path_or_is_refused() {
+        let secret = ("secret", "secrets");
+        let found = path("ns", secret, "my.secret-1").ok();
+        assert_eq!(
+            found.as_deref(),
+            Some("/api/v1/namespaces/ns/secrets/my.secret-1")
+        );
+        for name in [
+            "?watch=true",
+            "a/b",
+            "..%2f..",
+            "x#y",
+            "..",
+            ".",
+            "",
+            "A",
+            "a b",
+        ] {
+            let Err(DeedFailure::Refused(refusal)) = path("ns", secret, name) else {
+                unreachable!("{name:?} is no name")
+            };
+            assert_eq!(refusal.reason, "NameInvalid");
+            let expect = format!("{name:?} cannot be the name of a secret: a lowercase RFC 1123");
+            assert!(refusal.message.starts_with(&expect), "{}", refusal.message);
+        }
+        let Err(DeedFailure::Refused(refusal)) = path("ns", secret, &"a".repeat(1 << 20)) else {
+            unreachable!("it is too long")
+        };
+        assert!(refusal.message.len() < 1_000, "{}", refusal.message);
+    }
+
+    /// A watch of all Secrets was collected without end, and the deed never returned.
+    #[tokio::test]
+    async fn a_server_that_does_not_answer_is_told() {
+        let silence = |_: http::Request<kube::client::Body>| {
+            std::future::pending::<Result<http::Response<kube::client::Body>, Infallible>>()
+        };
+        let client = Client::new(tower::service_fn(silence), "default");
+        let mut lookup = Lookup::new(client, String::new());
+        lookup.time_max = Duration::from_millis(20);
+        let content = lookup.content(Holder::Secret, "ns", "a", false).await;
+        let Err(DeedFailure::Refused(refusal)) = content else {
+            unreachable!("nobody answered")
+        };
+        assert_eq!(
+            refusal.message,
+            "/api/v1/namespaces/ns/secrets/a: no answer within 20ms"
+        );
     }
 }

@@ -124,7 +124,7 @@ fn size() -> Size {
     }
 }
 
-pub(super) fn request(method: &str, path: &str, body: &Value) -> http::Request<Vec<u8>> {
+pub(crate) fn request(method: &str, path: &str, body: &Value) -> http::Request<Vec<u8>> {
     let (media, body) = match method {
         "GET" => ("application/json", Vec::new()),
         "PATCH" => (

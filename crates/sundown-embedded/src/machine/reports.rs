@@ -7,7 +7,7 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use sundown_model::{Uid, node};
 use sundown_node::{Change, ContainerState, Exit, ExitReason, NodeError, PodState, Watch};
-use tokio::sync::mpsc;
+use tokio::sync::{Mutex, mpsc};
 
 use super::link::Link;
 use super::words;
@@ -18,16 +18,16 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Reports about pods and about images, for ever.
 pub(super) fn stream(
     link: Arc<Link>,
-    images: Option<mpsc::Receiver<node::Report>>,
+    images: Arc<Mutex<mpsc::Receiver<node::Report>>>,
 ) -> BoxStream<'static, node::Report> {
     let pods = stream::unfold(Following::new(link), |mut following| async {
         let report = following.next().await;
         Some((report, following))
     });
     let images = stream::unfold(images, |images| async {
-        let mut images = images?;
-        let report = images.recv().await?;
-        Some((report, Some(images)))
+        // Shared, so that a stream which takes the place of one that panicked hears the rest.
+        let report = images.lock().await.recv().await?;
+        Some((report, images))
     });
     stream::select(pods.boxed(), images.boxed()).boxed()
 }

@@ -1,7 +1,10 @@
 //! The place of a pod as the node wants it.
 
+use std::path::Path;
+
+use sundown_decide::pod::CLOSED_PATH;
 use sundown_model::node::{Content, Sandbox};
-use sundown_node::{HostPathKind, HostsEntry, PodSpec, Volume, VolumeSource};
+use sundown_node::{ClosedPaths, HostPathKind, HostsEntry, PodSpec, Volume, VolumeSource};
 
 use super::DeedFailure;
 use super::files;
@@ -11,7 +14,12 @@ use super::lookup::Lookup;
 const SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;
 
 /// The pod with the content of its volumes.
-pub(super) async fn pod_spec(sandbox: &Sandbox, lookup: &Lookup) -> Result<PodSpec, DeedFailure> {
+pub(super) async fn pod_spec(
+    sandbox: &Sandbox,
+    closed: &ClosedPaths,
+    lookup: &Lookup,
+) -> Result<PodSpec, DeedFailure> {
+    refuse_closed(sandbox, closed)?;
     let mut volumes = Vec::new();
     for volume in &sandbox.volumes {
         let name = volume.name.clone();
@@ -34,7 +42,22 @@ pub(super) async fn pod_spec(sandbox: &Sandbox, lookup: &Lookup) -> Result<PodSp
         search_domains: sandbox.search.clone(),
         shm_bytes: sandbox.shared_memory_bytes.unwrap_or(SHARED_MEMORY_BYTES),
         volumes,
+        closed: closed.clone(),
     })
+}
+
+/// Refuses by name what the node would refuse when it mounts it, and before it makes anything.
+fn refuse_closed(sandbox: &Sandbox, closed: &ClosedPaths) -> Result<(), DeedFailure> {
+    for volume in &sandbox.volumes {
+        let Content::HostPath { path, .. } = &volume.content else {
+            continue;
+        };
+        if let Some(why) = closed.refusal(Path::new(path)) {
+            let message = format!("volume {:?}: {why}", volume.name);
+            return Err(DeedFailure::refused(CLOSED_PATH, message));
+        }
+    }
+    Ok(())
 }
 
 /// As the kubelet tells of a volume that it cannot set up.

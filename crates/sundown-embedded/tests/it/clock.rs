@@ -5,13 +5,15 @@ use std::time::Duration;
 use anyhow::Result;
 use sundown_embedded::controllers::Selection;
 
-use crate::world::{BOUND, a_world, create_finished_job, identities, identity, jobs};
+use crate::world::{a_world, create_finished_job, identities, identity, jobs};
+use sundown_testing::{BOUND, TestBound};
 
 const DAY: Duration = Duration::from_hours(24);
 const TTL_SECONDS: i32 = 30 * 24 * 3600;
 
 #[tokio::test]
 async fn a_finished_job_goes_after_thirty_days_and_not_before() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().start().await?;
     let api = jobs(embedded.client());
     let job = create_finished_job(&api, "done", TTL_SECONDS).await?;
@@ -33,6 +35,7 @@ async fn a_finished_job_goes_after_thirty_days_and_not_before() -> Result<()> {
 
 #[tokio::test]
 async fn without_the_controller_jobs_are_left_alone() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let controllers: Selection = "-ttl".parse()?;
     let embedded = a_world().controllers(controllers).start().await?;
     let api = jobs(embedded.client());

@@ -7,11 +7,13 @@ use serde_json::json;
 use sundown_embedded::Embedded;
 use sundown_embedded::controllers::Selection;
 
-use crate::world::{BOUND, a_world, config_maps, create, delete, identities, identity};
+use crate::world::{a_world, config_maps, create, delete, identities, identity};
+use sundown_testing::{BOUND, TestBound};
 
 /// Two dependents, one of them with a second owner, and a bystander.
 #[tokio::test]
 async fn background_deletion_takes_what_has_no_owner_left() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = Embedded::start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -45,6 +47,7 @@ async fn background_deletion_takes_what_has_no_owner_left() -> Result<()> {
 
 #[tokio::test]
 async fn foreground_deletion_keeps_the_owner_until_its_dependents_are_gone() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -73,6 +76,7 @@ async fn foreground_deletion_keeps_the_owner_until_its_dependents_are_gone() -> 
 
 #[tokio::test]
 async fn orphan_deletion_lets_the_dependents_go() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -90,6 +94,7 @@ async fn orphan_deletion_lets_the_dependents_go() -> Result<()> {
 /// A second object of the owner's name is another owner.
 #[tokio::test]
 async fn an_owner_of_the_same_name_is_not_the_owner() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -104,6 +109,7 @@ async fn an_owner_of_the_same_name_is_not_the_owner() -> Result<()> {
 
 #[tokio::test]
 async fn without_a_collector_nothing_waits_for_nobody() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().garbage_collector(false).start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -117,6 +123,7 @@ async fn without_a_collector_nothing_waits_for_nobody() -> Result<()> {
 
 #[tokio::test]
 async fn a_collector_of_somebody_else_finds_the_finalizer() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let controllers: Selection = "-owner_gc".parse()?;
     let embedded = a_world().controllers(controllers).start().await?;
     let api = config_maps(embedded.client());

@@ -12,7 +12,8 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 use sundown_embedded::{Data, Embedded, Listen, StartError};
 
-use crate::world::{BOUND, config_maps, create, identities};
+use crate::world::{config_maps, create, identities};
+use sundown_testing::{TestBound, within};
 
 async fn start(data: &Data) -> Result<Embedded, StartError> {
     let builder = Embedded::builder().listen(Listen::default());
@@ -35,6 +36,7 @@ fn in_directory(home: &Path) -> Data {
 
 #[tokio::test]
 async fn an_old_kubeconfig_finds_the_same_objects_after_a_restart() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let home = tempfile::tempdir()?;
     let data = in_directory(home.path());
     let embedded = start(&data).await?;
@@ -55,6 +57,7 @@ async fn an_old_kubeconfig_finds_the_same_objects_after_a_restart() -> Result<()
 
 #[tokio::test]
 async fn a_watch_resumes_over_a_restart_from_where_it_was() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let home = tempfile::tempdir()?;
     let data = in_directory(home.path());
     let embedded = start(&data).await?;
@@ -75,7 +78,7 @@ async fn a_watch_resumes_over_a_restart_from_where_it_was() -> Result<()> {
     let params = WatchParams::default().timeout(290).disable_bookmarks();
     let events = api.watch(&params, &seen).await?.boxed();
     let events = events.take(4).try_collect::<Vec<_>>();
-    let events = tokio::time::timeout(BOUND, events).await??;
+    let events = within("four events", events).await??;
     let told: Vec<String> = events.iter().map(tell).collect();
     let expect = [
         "ADDED missed",
@@ -100,6 +103,7 @@ fn tell(event: &WatchEvent<ConfigMap>) -> String {
 
 #[tokio::test]
 async fn the_token_of_a_service_account_is_good_after_a_restart() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let home = tempfile::tempdir()?;
     let data = in_directory(home.path());
     let embedded = start(&data).await?;
@@ -133,12 +137,13 @@ async fn the_token_of_a_service_account_is_good_after_a_restart() -> Result<()> 
 
 #[tokio::test]
 async fn a_lost_identity_is_refused_until_a_new_one_is_wanted() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let home = tempfile::tempdir()?;
     let data = in_directory(home.path());
     let embedded = start(&data).await?;
     let kubeconfig = embedded.kubeconfig().context("it listens")?.to_owned();
     embedded.stop().await?;
-    let path = data.directory.join("identity.json");
+    let path = data.directory.join("state/identity.json");
     let kept = std::fs::read(&path)?;
 
     std::fs::remove_file(&path)?;
@@ -171,6 +176,7 @@ async fn a_lost_identity_is_refused_until_a_new_one_is_wanted() -> Result<()> {
 
 #[tokio::test]
 async fn a_second_control_plane_is_refused() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let home = tempfile::tempdir()?;
     let data = in_directory(home.path());
     let embedded = start(&data).await?;

@@ -16,15 +16,18 @@ use kube::{Api, ResourceExt};
 use serde_json::json;
 use sundown_embedded::Embedded;
 
-use crate::world::{BOUND, config_maps, create, delete};
+use crate::world::{config_maps, create, delete};
+use sundown_testing::{TestBound, within};
 
 #[tokio::test]
 async fn a_watcher_sees_what_is_there_and_what_becomes_of_it() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     follows_a_life(watcher::Config::default()).await
 }
 
 #[tokio::test]
 async fn a_watcher_with_streaming_lists_sees_the_same() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     follows_a_life(watcher::Config::default().streaming_lists()).await
 }
 
@@ -49,9 +52,8 @@ async fn follows_a_life(config: watcher::Config) -> Result<()> {
 async fn next(
     events: &mut (impl Stream<Item = watcher::Result<Event<ConfigMap>>> + Unpin),
 ) -> Result<Event<ConfigMap>> {
-    let next = tokio::time::timeout(BOUND, events.try_next()).await;
-    next.context("no event in time")??
-        .context("the watch ended")
+    let next = within("an event", events.try_next()).await?;
+    next?.context("the watch ended")
 }
 
 /// How often a controller has cleaned up.
@@ -59,6 +61,7 @@ type Cleaned = Arc<AtomicUsize>;
 
 #[tokio::test]
 async fn a_controller_with_a_finalizer_cleans_up_exactly_once() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = Embedded::start().await?;
     let api = config_maps(embedded.client());
     let cleaned = Cleaned::default();
@@ -118,7 +121,5 @@ async fn wait(api: &Api<ConfigMap>, is_there: impl Fn(Option<&ConfigMap>) -> boo
         }
         anyhow::bail!("the watch ended")
     };
-    tokio::time::timeout(BOUND, story)
-        .await
-        .context("not in time")?
+    within("an object as wanted", story).await?
 }

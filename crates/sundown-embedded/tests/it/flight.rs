@@ -8,12 +8,14 @@ use sundown_driver::read_flight;
 use sundown_embedded::controllers::Selection;
 use sundown_engine::flight::{self, Record, Replayed};
 
-use crate::world::{BOUND, a_world, config_maps, create, create_finished_job, delete, jobs};
+use crate::world::{a_world, config_maps, create, create_finished_job, delete, jobs};
+use sundown_testing::{BOUND, TestBound};
 
 const SECRET: &str = "hunter2-in-the-clear";
 
 #[tokio::test]
 async fn a_flight_replays_the_same_and_holds_no_secret() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let directory = tempfile::tempdir()?;
     let embedded = a_world().flight_record(directory.path()).start().await?;
     let api = config_maps(embedded.client());
@@ -21,6 +23,7 @@ async fn a_flight_replays_the_same_and_holds_no_secret() -> Result<()> {
     create(&api, "child", &[&owner]).await?;
     keep_a_secret(&embedded).await?;
     create_finished_job(&jobs(embedded.client()), "done", 60).await?;
+    tells_no_secret(&embedded).await?;
     delete(&api, "owner", &DeleteParams::orphan()).await?;
     embedded.until_at_rest(BOUND).await?;
     embedded.stop().await?;
@@ -57,7 +60,17 @@ async fn a_flight_replays_the_same_and_holds_no_secret() -> Result<()> {
     Ok(())
 }
 
-/// In a Secret, and in the environment of a Job.
+/// Neither Events nor what the controllers say of an object.
+async fn tells_no_secret(embedded: &sundown_embedded::Embedded) -> Result<()> {
+    embedded.until_at_rest(BOUND).await?;
+    let events: Api<k8s_openapi::api::core::v1::Event> = Api::all(embedded.client());
+    let events = events.list(&kube::api::ListParams::default()).await?;
+    let told = serde_json::to_string(&events.items)?;
+    assert!(!told.contains(SECRET), "{told}");
+    Ok(())
+}
+
+/// In a Secret, and in every text of a Job.
 async fn keep_a_secret(embedded: &sundown_embedded::Embedded) -> Result<()> {
     let secrets: Api<k8s_openapi::api::core::v1::Secret> =
         Api::default_namespaced(embedded.client());
@@ -67,10 +80,18 @@ async fn keep_a_secret(embedded: &sundown_embedded::Embedded) -> Result<()> {
         .create(&params, &serde_json::from_value(secret)?)
         .await?;
     let job = json!({
-        "metadata": { "name": "job" },
-        "spec": { "template": { "spec": { "restartPolicy": "Never", "containers": [{
-            "name": "main", "image": "busybox", "env": [{ "name": "KEY", "value": SECRET }],
-        }] } } },
+        "metadata": {
+            "name": "job", "labels": { "team": SECRET }, "annotations": { "note": SECRET },
+        },
+        "spec": { "template": { "metadata": { "annotations": { "note": SECRET } }, "spec": {
+            "restartPolicy": "Never", "containers": [{
+                "name": "main", "image": "busybox", "command": ["sh", "-c", SECRET], "args": [SECRET],
+                "env": [{ "name": "KEY", "value": SECRET }],
+                "livenessProbe": { "httpGet": {
+                    "path": SECRET, "port": 80, "httpHeaders": [{ "name": "A", "value": SECRET }],
+                } },
+            }],
+        } } },
     });
     jobs(embedded.client())
         .create(&params, &serde_json::from_value(job)?)

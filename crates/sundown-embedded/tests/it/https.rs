@@ -7,7 +7,8 @@ use kube::Client;
 use kube::api::DeleteParams;
 use sundown_embedded::{Embedded, Listen};
 
-use crate::world::{BOUND, config_maps, create, delete, identities};
+use crate::world::{config_maps, create, delete, identities};
+use sundown_testing::{BOUND, TestBound};
 
 async fn connect(kubeconfig: &Path) -> Result<Client> {
     Ok(sundown_driver::connect(Some(kubeconfig)).await?.client)
@@ -15,10 +16,11 @@ async fn connect(kubeconfig: &Path) -> Result<Client> {
 
 #[tokio::test]
 async fn the_written_kubeconfig_lets_one_in_and_goes_with_the_server() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let directory = tempfile::tempdir()?;
     let path = directory.path().join("kubeconfig");
     let listen = Listen {
-        kubeconfig: Some(path.clone()),
+        kubeconfigs: vec![path.clone()],
         ..Listen::default()
     };
     let embedded = Embedded::builder().listen(listen).start().await?;
@@ -40,10 +42,11 @@ async fn the_written_kubeconfig_lets_one_in_and_goes_with_the_server() -> Result
 
 #[tokio::test]
 async fn a_kubeconfig_of_somebody_else_stays_as_it_is() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let file = tempfile::NamedTempFile::new()?;
     std::fs::write(file.path(), "kind: Config\n")?;
     let listen = Listen {
-        kubeconfig: Some(file.path().to_owned()),
+        kubeconfigs: vec![file.path().to_owned()],
         ..Listen::default()
     };
     let error = Embedded::builder()

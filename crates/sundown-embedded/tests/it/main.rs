@@ -1,5 +1,6 @@
 //! The library as an outside user sees it: kube-rs and k8s-openapi against `Embedded`.
 
+mod access;
 mod clock;
 mod deletion;
 mod durable;

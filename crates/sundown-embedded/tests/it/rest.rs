@@ -5,10 +5,12 @@ use std::time::Duration;
 use anyhow::Result;
 use sundown_embedded::Embedded;
 
-use crate::world::{BOUND, a_world, config_maps, create, create_finished_job, jobs};
+use crate::world::{a_world, config_maps, create, create_finished_job, jobs};
+use sundown_testing::{BOUND, TestBound, within};
 
 #[tokio::test]
 async fn makes_no_request_in_an_hour_of_rest() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -27,7 +29,7 @@ async fn makes_no_request_in_an_hour_of_rest() -> Result<()> {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(BOUND, reopened).await?;
+    within("watches that are opened again", reopened).await?;
     let after = embedded.counts();
     assert_eq!(after.requests(), before.requests(), "{after:?}");
     embedded.stop().await?;
@@ -36,6 +38,7 @@ async fn makes_no_request_in_an_hour_of_rest() -> Result<()> {
 
 #[tokio::test]
 async fn collects_a_dependent_with_one_request() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -56,6 +59,7 @@ async fn collects_a_dependent_with_one_request() -> Result<()> {
 /// A `down` that failed half-way left a control plane that did nothing any more.
 #[tokio::test]
 async fn controllers_that_were_held_go_on_when_they_are_let() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = a_world().start().await?;
     let api = config_maps(embedded.client());
     let owner = create(&api, "owner", &[]).await?;
@@ -74,6 +78,7 @@ async fn controllers_that_were_held_go_on_when_they_are_let() -> Result<()> {
 
 #[tokio::test]
 async fn starts_and_stops_with_nothing_to_do() -> Result<()> {
+    let _bound = TestBound::of_this_test();
     let embedded = Embedded::start().await?;
     assert!(embedded.start_time() > Duration::ZERO);
     assert_eq!(embedded.url(), None);

@@ -1,7 +1,6 @@
 //! A control plane whose time stands still, and objects to put into it.
 
 use std::fmt::Debug;
-use std::time::Duration;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
@@ -11,9 +10,6 @@ use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, Resource, ResourceExt};
 use serde_json::json;
 use sundown_embedded::{Builder, Embedded};
-
-/// How long anything in these tests may take. Reached only by a failure.
-pub(crate) const BOUND: Duration = Duration::from_secs(30);
 
 /// When these tests take place.
 pub(crate) const NOW: Timestamp = Timestamp::constant(1_800_000_000, 0);

@@ -1,0 +1,209 @@
+//! Who acts inside of a control plane: the controllers and the node are users of their own, with the
+//! rights that they declare and no others. Their roles are stored, so that `kubectl auth can-i --as`
+//! tells the truth about them, and are brought up to date at each start.
+//!
+//! What the server writes for itself (definitions of kinds, the Service of the API server, these roles)
+//! is the administrator's.
+
+use std::collections::BTreeMap;
+
+use futures::future::try_join_all;
+use kube::Client;
+use serde_json::{Value, json};
+use sundown_api::User;
+use sundown_decide::pod::NODE_NAME;
+use sundown_decide::rights::Rights;
+
+use crate::machine::registration::request;
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings";
+
+/// A user of our own, and the role that says what it may do. Role and binding have one name.
+#[derive(Debug, Clone)]
+pub(crate) struct Identity {
+    user: String,
+    groups: &'static [&'static str],
+    role: &'static str,
+    rules: Value,
+}
+
+impl Identity {
+    /// The controllers of one engine.
+    pub(crate) fn of_controllers(rights: &Rights) -> Self {
+        let rules = rights.rules();
+        Self {
+            user: "system:sundown:controllers".to_owned(),
+            groups: &["system:sundown", "system:authenticated"],
+            role: "system:sundown:controllers",
+            rules: json!(rules),
+        }
+    }
+
+    /// This machine, as kubelets are called.
+    pub(crate) fn of_node() -> Self {
+        Self {
+            user: format!("system:node:{NODE_NAME}"),
+            groups: &["system:nodes", "system:authenticated"],
+            role: "system:sundown:node",
+            rules: rules_of_node(),
+        }
+    }
+
+    /// As the server knows callers.
+    pub(crate) fn user(&self) -> User {
+        User {
+            name: self.user.clone(),
+            uid: String::new(),
+            groups: self.groups.iter().map(|it| (*it).to_owned()).collect(),
+            extra: BTreeMap::new(),
+        }
+    }
+
+    /// Whether nothing is declared, so that no role is needed.
+    fn is_idle(&self) -> bool {
+        self.rules.as_array().is_none_or(Vec::is_empty)
+    }
+
+    fn role(&self) -> Value {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+            "metadata": metadata(self.role), "rules": self.rules, "aggregationRule": null,
+        })
+    }
+
+    fn binding(&self) -> Value {
+        json!({
+            "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
+            "metadata": metadata(self.role),
+            "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": self.role },
+            "subjects": [{ "apiGroup": GROUP, "kind": "User", "name": self.user }],
+        })
+    }
+}
+
+/// Sees to it that roles and bindings are stored as they are here.
+///
+/// Errors: the API server did not take them.
+pub(crate) async fn grant<'a>(
+    client: &Client,
+    identities: impl Iterator<Item = &'a Identity>,
+) -> Result<(), kube::Error> {
+    let identities = identities.filter(|identity| !identity.is_idle());
+    let wanted = identities.flat_map(|it| [(ROLES, it.role()), (BINDINGS, it.binding())]);
+    // At once: what is written together is synced together.
+    let kept = wanted.map(|(collection, wanted)| keep(client, collection, wanted));
+    try_join_all(kept).await.map(drop)
+}
+
+fn metadata(name: &str) -> Value {
+    json!({ "name": name, "labels": { "app.kubernetes.io/managed-by": "sundown" } })
+}
+
+/// What `machine` asks: its own Node, and what pods that run here read at their start. The
+/// controllers write everything else about pods.
+fn rules_of_node() -> Value {
+    json!([
+        { "apiGroups": [""], "resources": ["nodes"], "verbs": ["create"] },
+        {
+            "apiGroups": [""], "resources": ["nodes"], "resourceNames": [NODE_NAME],
+            "verbs": ["get", "patch"],
+        },
+        {
+            "apiGroups": [""], "resources": ["nodes/status"], "resourceNames": [NODE_NAME],
+            "verbs": ["patch"],
+        },
+        { "apiGroups": [""], "resources": ["configmaps", "pods", "secrets"], "verbs": ["get"] },
+        { "apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"] },
+    ])
+}
+
+/// Makes an object, or brings it up to date.
+async fn keep(client: &Client, collection: &str, wanted: Value) -> Result<(), kube::Error> {
+    let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
+    let path = format!("{collection}/{name}");
+    let found = client.request::<Value>(request("GET", &path, &Value::Null));
+    let found = match found.await {
+        Ok(found) => found,
+        Err(kube::Error::Api(status)) if status.code == 404 => Value::Null,
+        Err(error) => return Err(error),
+    };
+    let change = match &found {
+        Value::Null => Change::Create,
+        found => change(found, &wanted),
+    };
+    let create = request("POST", collection, &wanted);
+    let change = match change {
+        Change::Nothing => return Ok(()),
+        Change::Create => create,
+        Change::Patch => request("PATCH", &path, &wanted),
+        Change::Replace => {
+            let seen = &found["metadata"];
+            let seen = json!({ "uid": seen["uid"], "resourceVersion": seen["resourceVersion"] });
+            let delete = request("DELETE", &path, &json!({ "preconditions": seen }));
+            client.request::<Value>(delete).await?;
+            create
+        }
+    };
+    client.request::<Value>(change).await?;
+    Ok(())
+}
+
+/// What it takes to make what was found what is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Nothing,
+    Create,
+    Patch,
+    /// The role of a binding cannot be changed.
+    Replace,
+}
+
+fn change(found: &Value, wanted: &Value) -> Change {
+    let is_same = |member: &str| found[member] == wanted[member];
+    if !is_same("roleRef") {
+        return Change::Replace;
+    }
+    if ["aggregationRule", "rules", "subjects"]
+        .into_iter()
+        .all(is_same)
+    {
+        Change::Nothing
+    } else {
+        Change::Patch
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Change, Identity, change};
+
+    #[test]
+    fn what_somebody_changed_is_brought_back() {
+        let identity = Identity::of_node();
+        let (role, binding) = (identity.role(), identity.binding());
+        assert_eq!(change(&role, &role), Change::Nothing);
+        assert_eq!(change(&binding, &binding), Change::Nothing);
+        let mut wide = role.clone();
+        wide["rules"] = json!([{ "apiGroups": ["*"], "resources": ["*"], "verbs": ["*"] }]);
+        assert_eq!(change(&wide, &role), Change::Patch);
+        let mut shared = binding.clone();
+        shared["subjects"] = json!([]);
+        assert_eq!(change(&shared, &binding), Change::Patch);
+        let mut other = binding.clone();
+        other["roleRef"]["name"] = json!("cluster-admin");
+        assert_eq!(change(&other, &binding), Change::Replace);
+    }
+
+    #[test]
+    fn neither_the_controllers_nor_the_node_are_administrators() {
+        let controllers = Identity::of_controllers(&sundown_decide::rights::Rights::default());
+        for identity in [controllers, Identity::of_node()] {
+            let groups = identity.user().groups;
+            assert!(!groups.contains(&"system:masters".to_owned()), "{groups:?}");
+        }
+    }
+}
