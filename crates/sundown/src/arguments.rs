@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use serde::{Deserialize, Serialize};
 use sundown_embedded::controllers::Selection;
 
 /// Runs Ray and batch jobs to the end and leaves nothing behind.
@@ -68,7 +69,7 @@ Examples:
   sundown reset
   sundown reset --yes --data-dir DIR
 
-Only files that Sundown made are removed, by their names. Environments stay: see sundown env.
+Only what Sundown keeps in a data directory of its own is removed. Environments stay: see sundown env.
 Exit code: 0 removed, 1 not or not all of it, 2 wrong usage.")]
     Reset(Reset),
     /// List, make and prune the environments that stand for images
@@ -78,6 +79,9 @@ Examples:
   sundown env make rayproject/ray:2.52.0
   sundown env prune --all
 
+Packages come from where the settings of pip or uv say, as wheels only: nothing is built here.
+At most $SUNDOWN_ENVIRONMENTS_MAX environments are kept [default: 32], which take at most
+$SUNDOWN_ENVIRONMENTS_SIZE_MAX [default: 40Gi]; over that none is made until some are pruned.
 Exit code: 0 done, 1 failed, 2 wrong usage.")]
     Env(Env),
     /// Look into a data directory that no control plane uses
@@ -151,6 +155,16 @@ pub(crate) struct Up {
     /// finalizers that a collector removes
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) enable_garbage_collector: bool,
+    /// Who may do what: as roles and bindings say, or everybody who is let in everything, pods with
+    /// their tokens included
+    #[arg(
+        long,
+        value_name = "MODE",
+        value_enum,
+        default_value_t,
+        ignore_case = true
+    )]
+    pub(crate) authorization: Authorization,
     /// Run pods as processes of this machine [default: true, with --ephemeral false]
     #[arg(
         long,
@@ -165,6 +179,9 @@ pub(crate) struct Up {
     /// settings; or none
     #[arg(long, value_enum, default_value_t = Egress::Proxy)]
     pub(crate) egress: Egress,
+    /// Also give pods the user names and passwords in the addresses of this machine's package indexes
+    #[arg(long)]
+    pub(crate) egress_credentials: bool,
     /// Your rules about what stands for images
     /// [default: `$SUNDOWN_IMAGE_RULES`, else `sundown/images.json` in the user's configuration]
     #[arg(long, value_name = "FILE")]
@@ -175,6 +192,29 @@ pub(crate) struct Up {
     /// Record what the controllers see and do, without secrets, in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) flight_record: Option<PathBuf>,
+}
+
+/// Who may do what.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+pub(crate) enum Authorization {
+    #[default]
+    #[value(name = "RBAC")]
+    #[serde(rename = "RBAC")]
+    Rbac,
+    #[value(name = "AlwaysAllow")]
+    AlwaysAllow,
+}
+
+impl Authorization {
+    /// A line for those who should know that nothing is checked; None if it is as it should be.
+    pub(crate) fn warning(self) -> Option<&'static str> {
+        match self {
+            Self::Rbac => None,
+            Self::AlwaysAllow => {
+                Some("none: every pod with a token may do everything (--authorization=AlwaysAllow)")
+            }
+        }
+    }
 }
 
 /// What pods reach outside.
@@ -199,6 +239,12 @@ pub(crate) struct Run {
     /// Also delete what was applied, and wait until all of it is gone
     #[arg(long)]
     pub(crate) rm: bool,
+    /// Open no address of this machine for Ray's dashboard
+    #[arg(long)]
+    pub(crate) no_dashboard: bool,
+    /// Print logs as they are: on a terminal, escape sequences other than colours are shown instead of obeyed
+    #[arg(long)]
+    pub(crate) raw: bool,
     /// The namespace of objects that name none [default: default]
     #[arg(short, long)]
     pub(crate) namespace: Option<String>,

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use crate::arguments::Output;
+use crate::output;
 
 /// The exit code of a command that was understood and failed.
 const FAILED: u8 = 1;
@@ -102,13 +103,11 @@ impl Complaint {
         if self.is_silent {
             return ExitCode::SUCCESS;
         }
-        match output {
-            Output::Text => eprint!("{}", self.text()),
-            Output::Json => {
-                let json = serde_json::to_string(self).expect("a complaint is plain data");
-                eprintln!("{json}");
-            }
-        }
+        // Without a reader the exit code still tells it.
+        let _ = match output {
+            Output::Text => output::tell(&self.text()),
+            Output::Json => output::tell_json(self),
+        };
         ExitCode::from(self.code)
     }
 

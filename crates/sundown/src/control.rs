@@ -12,7 +12,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use client::{ControlError, Gone, Held, connect, down, forward, status};
+use crate::arguments::Authorization;
+
+pub(crate) use client::{ControlError, Forwarded, Gone, Held, connect, down, forward, status};
 pub(crate) use idle::until_unused;
 pub(crate) use serve::{Control, Served};
 pub(crate) use stop::{Graces, stop_pods};
@@ -42,8 +44,10 @@ pub(crate) enum Request {
 pub(crate) enum Answer {
     Hello(Hello),
     Status(Standing),
+    /// Open to requests of this user that know the token.
     Forwarded {
         port: u16,
+        token: String,
     },
     /// One thing that was done on the way down.
     Step {
@@ -64,10 +68,14 @@ pub(crate) struct Hello {
     pub(crate) version: String,
     pub(crate) pid: u32,
     pub(crate) url: String,
+    /// To be shown; clients use the one of the data directory.
     pub(crate) kubeconfig: PathBuf,
     /// Whether a `RayJob` that shuts its cluster down is deleted with it.
     #[serde(default)]
     pub(crate) deletes_finished: bool,
+    /// Who may do what there.
+    #[serde(default)]
+    pub(crate) authorization: Authorization,
 }
 
 /// What is up.

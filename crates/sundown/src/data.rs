@@ -2,43 +2,165 @@
 
 use std::path::{Path, PathBuf};
 
-use sundown_disk::OpenError;
+use sundown_disk::{OpenError, Refusal};
+use sundown_embedded::ClosedPaths;
+use sundown_node::environment::{Hidden, Limits};
 
 use crate::complaint::Complaint;
 
-/// `$SUNDOWN_DATA`, else the user's state directory.
-pub(crate) fn state_directory() -> PathBuf {
-    let own = variable("SUNDOWN_DATA");
-    own.unwrap_or_else(|| of_user("XDG_STATE_HOME", ".local/state"))
+/// A directory of the user's: the variable that names it for Sundown, the one for all programs, and where it
+/// usually is.
+struct Usual {
+    what: &'static str,
+    own: &'static str,
+    shared: &'static str,
+    below_home: &'static str,
 }
 
-/// `$SUNDOWN_CACHE`, else the user's cache directory. What lies there can be made again.
-pub(crate) fn cache_directory() -> PathBuf {
-    let own = variable("SUNDOWN_CACHE");
-    own.unwrap_or_else(|| of_user("XDG_CACHE_HOME", ".cache"))
+const STATE: Usual = Usual {
+    what: "data",
+    own: "SUNDOWN_DATA",
+    shared: "XDG_STATE_HOME",
+    below_home: ".local/state",
+};
+
+const CACHE: Usual = Usual {
+    what: "environments",
+    own: "SUNDOWN_CACHE",
+    shared: "XDG_CACHE_HOME",
+    below_home: ".cache",
+};
+
+const CONFIGURATION: Usual = Usual {
+    what: "image rules",
+    own: "SUNDOWN_IMAGE_RULES",
+    shared: "XDG_CONFIG_HOME",
+    below_home: ".config",
+};
+
+/// Where the kubeconfigs of control planes in memory lie, each with the number of its process.
+pub(crate) fn ephemeral_directory() -> Result<PathBuf, Complaint> {
+    let found = of_user(&STATE, &variable, "sundown-ephemeral");
+    found.ok_or_else(|| {
+        Complaint::usage("there is no place for the kubeconfig: HOME is not set")
+            .help("set HOME, or name a file: --kubeconfig PATH")
+    })
 }
 
 /// The user's rules about images: as told, else `$SUNDOWN_IMAGE_RULES`, else in the configuration.
-pub(crate) fn image_rules(told: Option<&Path>) -> PathBuf {
+///
+/// Errors: they could be written by others, who would choose what runs here.
+pub(crate) fn image_rules(told: Option<&Path>) -> Result<PathBuf, Complaint> {
     let told = told.map(Path::to_owned);
-    let told = told.or_else(|| variable("SUNDOWN_IMAGE_RULES"));
-    told.unwrap_or_else(|| of_user("XDG_CONFIG_HOME", ".config").join("images.json"))
+    let told = told.or_else(|| variable(CONFIGURATION.own));
+    let usual = || Some(of_user(&CONFIGURATION, &variable, "sundown")?.join("images.json"));
+    let file = told
+        .or_else(usual)
+        .ok_or_else(|| homeless(&CONFIGURATION))?;
+    trusted(file, "the image rules")
 }
 
-/// The data directory: as told, else the usual one.
-pub(crate) fn directory(told: Option<&Path>) -> PathBuf {
-    told.map_or_else(state_directory, Path::to_owned)
+/// The data directory: as told, else `$SUNDOWN_DATA`, else the user's state directory.
+pub(crate) fn directory(told: Option<&Path>) -> Result<PathBuf, Complaint> {
+    let told = told.map(Path::to_owned);
+    let told = told.or_else(|| variable(STATE.own));
+    let found = told.or_else(|| of_user(&STATE, &variable, "sundown"));
+    found.ok_or_else(|| homeless(&STATE))
 }
 
-/// Where the environments are that stand for images.
-pub(crate) fn environments() -> PathBuf {
-    cache_directory().join("environments")
+/// The kubeconfig of the control plane of a data directory.
+pub(crate) fn kubeconfig(directory: &Path) -> PathBuf {
+    directory.join("kubeconfig")
 }
 
-fn of_user(name: &str, usual: &str) -> PathBuf {
-    let home = || variable("HOME").map(|home| home.join(usual));
-    let directory = variable(name).or_else(home);
-    directory.unwrap_or_else(std::env::temp_dir).join("sundown")
+/// How much the cache of environments may hold.
+pub(crate) fn environment_limits() -> Result<Limits, Complaint> {
+    let variable = |name: &str| variable(name).map(|it| it.to_string_lossy().into_owned());
+    Limits::of(variable).map_err(|error| {
+        Complaint::usage(error.to_string()).help("correct it or take it out of the environment")
+    })
+}
+
+/// Sundown's own directories, by what they are called.
+fn own(data: &Path, environments: &Path) -> Vec<(&'static str, PathBuf)> {
+    let cache = environments.parent().unwrap_or(environments);
+    let configuration = of_user(&CONFIGURATION, &variable, "sundown");
+    let mut own = vec![
+        ("the data directory of Sundown", data.to_owned()),
+        ("the cache of Sundown", cache.to_owned()),
+    ];
+    own.extend(configuration.map(|it| ("the configuration of Sundown", it)));
+    own
+}
+
+/// What no pod may see, whatever Python is bound for it.
+pub(crate) fn hidden(data: &Path, environments: &Path) -> Hidden {
+    let home = variable("HOME").map(|home| ("the home directory", home));
+    Hidden::new(home.into_iter().chain(own(data, environments)))
+}
+
+/// What no hostPath of a pod may be: whoever reads or writes there has all rights of the user.
+/// Beside the directories in use, `files` hold the way in; so does the usual data directory, where another
+/// control plane may be.
+pub(crate) fn closed_to_pods(data: &Path, environments: &Path, files: &[PathBuf]) -> ClosedPaths {
+    let mut closed = ClosedPaths::default();
+    // First: of two reasons, that it is the home directory says more than what it contains.
+    if let Some(home) = variable("HOME") {
+        closed.close_itself("the home directory", home);
+    }
+    let files = files.iter().cloned().map(|it| ("a file of Sundown", it));
+    let usual = of_user(&STATE, &variable, "sundown").map(|it| ("a data directory of Sundown", it));
+    let ephemeral = of_user(&STATE, &variable, "sundown-ephemeral");
+    let ephemeral = ephemeral.map(|it| ("kubeconfigs of Sundown", it));
+    let more = files.chain(usual).chain(ephemeral);
+    for (what, path) in own(data, environments).into_iter().chain(more) {
+        closed.close(what, std::path::absolute(&path).unwrap_or(path));
+    }
+    closed
+}
+
+/// Where the environments are that stand for images: in `$SUNDOWN_CACHE`, else the user's cache directory.
+/// What lies there can be made again.
+///
+/// Errors: they could be written by others, whose programs would run here.
+pub(crate) fn environments() -> Result<PathBuf, Complaint> {
+    let found = variable(CACHE.own).or_else(|| of_user(&CACHE, &variable, "sundown"));
+    let cache = found.ok_or_else(|| homeless(&CACHE))?;
+    trusted(cache.join("environments"), "the directory of environments")
+}
+
+/// Where everything of a data directory lies; None: there is no data.
+pub(crate) fn find(directory: &Path) -> Result<Option<PathBuf>, Complaint> {
+    sundown_disk::find(directory).map_err(|error| refused(&error))
+}
+
+fn trusted(path: PathBuf, what: &str) -> Result<PathBuf, Complaint> {
+    match sundown_files::check(&path) {
+        Ok(()) => Ok(path),
+        Err(error) => Err(Complaint::new(format!("{what} cannot be trusted"))
+            .at(path.display().to_string())
+            .because(&error)
+            .help("it and the directories above it must belong to you or root, and be writable by nobody else")),
+    }
+}
+
+/// None: no variable tells.
+fn of_user(
+    usual: &Usual,
+    variable: &dyn Fn(&str) -> Option<PathBuf>,
+    name: &str,
+) -> Option<PathBuf> {
+    let home = || Some(variable("HOME")?.join(usual.below_home));
+    let directory = variable(usual.shared).or_else(home)?;
+    Some(directory.join(name))
+}
+
+fn homeless(usual: &Usual) -> Complaint {
+    let Usual {
+        what, own, shared, ..
+    } = usual;
+    Complaint::usage(format!("there is no place for {what}: HOME is not set"))
+        .help(format!("set HOME, or {own}, or {shared}"))
 }
 
 fn variable(name: &str) -> Option<PathBuf> {
@@ -56,6 +178,9 @@ pub(crate) fn refused(error: &OpenError) -> Complaint {
             }
             OpenError::Newer { .. } => complaint
                 .help("use the version that wrote it, or another directory: --data-dir DIR"),
+            OpenError::Refused { refusal, .. } => help(refusal)
+                .into_iter()
+                .fold(complaint.help("nothing in it was touched"), Complaint::help),
             OpenError::Damaged(_)
             | OpenError::NotThere { .. }
             | OpenError::Io { .. }
@@ -79,4 +204,56 @@ pub(crate) fn refused(error: &OpenError) -> Complaint {
         .help(format!("last good revision {}", told(damage.last_good)))
         .help("nothing was changed; a copy of the directory from a backup can take its place")
         .help(format!("{loss}: {way_on} (the damaged files are kept)"))
+}
+
+/// What to do about a directory that is not used.
+fn help(refusal: &Refusal) -> Vec<&'static str> {
+    const ANOTHER: &str = "name a directory that is empty or does not exist: --data-dir DIR";
+    match refusal {
+        Refusal::Link => vec!["name the directory that it leads to: --data-dir DIR"],
+        Refusal::Owner { us: 0, .. } => vec![
+            "its owner could replace any file while root works on it",
+            "as root, name a directory of root's own: --data-dir DIR",
+        ],
+        Refusal::Root
+        | Refusal::Home
+        | Refusal::NotADirectory
+        | Refusal::Owner { .. }
+        | Refusal::Format
+        | Refusal::Newer { .. } => vec![ANOTHER],
+        Refusal::Writable { .. } => vec!["if it is yours alone: chmod 700", ANOTHER],
+        Refusal::Way(_) => vec!["name one that only you and root can replace: --data-dir DIR"],
+        Refusal::Foreign { .. } => vec![
+            ANOTHER,
+            "a data directory whose file `format` is lost: put that back from a backup",
+        ],
+        Refusal::Occupied { .. } => vec!["move that away, and try again"],
+        Refusal::Odd { .. } => vec![
+            "look at it, and put back from a backup what belongs there",
+            ANOTHER,
+        ],
+        Refusal::PodsRun => vec!["end them: sundown down"],
+        Refusal::Unfinished => vec!["`sundown up` finishes it"],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_told_by_its_variable_or_home_and_never_guessed() {
+        let none = |_: &str| None;
+        let home = |name: &str| (name == "HOME").then(|| PathBuf::from("/h"));
+        let both = |name: &str| match name {
+            "HOME" => Some(PathBuf::from("/h")),
+            "XDG_STATE_HOME" => Some(PathBuf::from("/x")),
+            _ => None,
+        };
+        assert_eq!(of_user(&STATE, &none, "sundown"), None);
+        let found = of_user(&STATE, &home, "sundown");
+        assert_eq!(found.as_deref(), Some(Path::new("/h/.local/state/sundown")));
+        let found = of_user(&STATE, &both, "sundown");
+        assert_eq!(found.as_deref(), Some(Path::new("/x/sundown")));
+    }
 }

@@ -28,9 +28,8 @@ struct Verified<'a> {
 
 /// Runs one of its commands.
 pub(crate) fn run(arguments: &Db, output: Output) -> Result<ExitCode, Complaint> {
-    let directory = arguments.data_dir.clone();
-    let directory = directory.unwrap_or_else(data::state_directory);
-    if !directory.join("format").exists() && !directory.join("db").exists() {
+    let directory = data::directory(arguments.data_dir.as_deref())?;
+    if data::find(&directory)?.is_none() {
         return Err(Complaint::new("there is no data directory")
             .at(directory.display().to_string())
             .help("name one: --data-dir DIR"));

@@ -33,8 +33,11 @@ pub(crate) struct Ended {
 
 /// Ends what is up.
 pub(crate) async fn run(place: &Place, output: Output) -> Result<ExitCode, Complaint> {
-    let directory = data::directory(place.data_dir.as_deref());
-    let ended = end(&directory, output).await?;
+    let directory = data::directory(place.data_dir.as_deref())?;
+    let ended = match data::find(&directory)? {
+        Some(state) => end(&directory, &state, output).await?,
+        None => Ended::default(),
+    };
     match output {
         Output::Text => output::print(&in_words(&ended, &directory))?,
         Output::Json => output::print_json(&ended)?,
@@ -42,11 +45,11 @@ pub(crate) async fn run(place: &Place, output: Output) -> Result<ExitCode, Compl
     Ok(ExitCode::SUCCESS)
 }
 
-/// Ends everything of a data directory; with text each step is told as it happens.
-pub(crate) async fn end(directory: &Path, output: Output) -> Result<Ended, Complaint> {
+/// Ends everything of a data directory, by where its state lies; with text each step is told as it happens.
+pub(crate) async fn end(data: &Path, state: &Path, output: Output) -> Result<Ended, Complaint> {
     let mut ended = Ended::default();
     let failed = |error: &(dyn std::error::Error + 'static)| {
-        Complaint::of(error).at(directory.display().to_string())
+        Complaint::of(error).at(data.display().to_string())
     };
     let mut steps = Vec::new();
     let mut tell = |text: &str| {
@@ -56,28 +59,26 @@ pub(crate) async fn end(directory: &Path, output: Output) -> Result<Ended, Compl
         }
         steps.push(text.to_owned());
     };
-    match control::connect(directory).await {
+    match control::connect(data, state).await {
         Ok(held) => {
             ended.was_up = true;
             ended.unfinished = unfinished_jobs(&held).await;
-            let down = control::down(directory, &mut tell).await;
+            let down = control::down(state, &mut tell).await;
             down.map_err(|error| failed(&error))?;
         }
         Err(ControlError::NotUp) => {}
-        Err(error) => {
-            return Err(failed(&error).help("is its process stopped? `kill` it, and try again"));
-        }
+        Err(error) => return Err(error.complaint(data)),
     }
-    end_node(directory, &mut tell)
+    end_node(state, &mut tell)
         .await
         .map_err(|error| failed(&error))?;
     ended.steps = steps;
-    until_gone(directory).await?;
+    until_gone(state).await?;
     Ok(ended)
 }
 
 async fn unfinished_jobs(held: &Held) -> Vec<Unfinished> {
-    let Ok(connection) = sundown_driver::connect(Some(&held.hello.kubeconfig)).await else {
+    let Ok(connection) = sundown_driver::connect(Some(&held.kubeconfig)).await else {
         return Vec::new();
     };
     let found = objects::unfinished(&connection.client).await;

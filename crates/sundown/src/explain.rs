@@ -94,10 +94,9 @@ async fn look_around(wanted: &Wanted, connection: Connection) -> Result<Answer, 
     let driver = Driver::new(engine, connection.client).brake(Brake::everything());
     let handle = driver.handle();
     tokio::select! {
-        end = driver.run() => match end {
-            Ok(()) => Err(Complaint::new("the controllers ended before they could answer")),
-            Err(error) => Err(Complaint::of(&error)),
-        },
+        () = driver.run() => {
+            Err(Complaint::new("the controllers ended before they could answer"))
+        }
         answer = ask(handle, wanted.clone()) => answer.map_err(|error| {
             Complaint::of(&error).at(connection.url).help("SUNDOWN_LOG=debug shows what they wait for")
         }),

@@ -8,6 +8,7 @@ mod db;
 mod down;
 mod env;
 mod explain;
+mod limits;
 mod objects;
 mod output;
 mod ray;
@@ -15,6 +16,7 @@ mod reset;
 mod run;
 mod sim;
 mod status;
+mod terminal;
 mod up;
 mod words;
 

@@ -4,6 +4,7 @@ use http::Method;
 use kube::Client;
 use serde::Serialize;
 use serde_json::{Value, json};
+use sundown_model::path::part;
 
 /// How often an object is looked at again that somebody changes at the same time.
 const DELETE_TRIES_MAX: usize = 20;
@@ -63,7 +64,7 @@ impl Known {
             Self::Service => ("/api/v1", "services"),
         };
         match namespace {
-            Some(namespace) => format!("{root}/namespaces/{namespace}/{plural}"),
+            Some(namespace) => format!("{root}/namespaces/{}/{plural}", part(namespace)),
             None => format!("{root}/{plural}"),
         }
     }

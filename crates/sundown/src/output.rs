@@ -1,18 +1,56 @@
-//! Writing to stdout. A reader that goes away is an error here, not a panic as in `println`.
+//! Writing to stdout and stderr. A reader that goes away is an error here, not a panic as in `println`.
+//! Where the reader is a terminal, it gets no character that acts on it.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
 
-/// Prints a text as it is.
+use crate::terminal;
+
+/// Prints a text for people.
 pub(crate) fn print(text: &str) -> io::Result<()> {
+    print_as_it_is(&shown(text, &io::stdout()))
+}
+
+/// Tells people something on stderr, on lines of its own.
+pub(crate) fn tell(text: &str) -> io::Result<()> {
+    let mut stderr = io::stderr();
+    let text = shown(text, &stderr);
+    writeln!(stderr, "{}", text.trim_end_matches('\n'))
+}
+
+/// Prints one line of JSON.
+pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
+    print_as_it_is(&(json(value, &io::stdout()) + "\n"))
+}
+
+/// Tells one line of JSON on stderr.
+pub(crate) fn tell_json(value: &impl Serialize) -> io::Result<()> {
+    let mut stderr = io::stderr();
+    writeln!(stderr, "{}", json(value, &stderr))
+}
+
+/// Prints a text that was made for where it goes.
+pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()
 }
 
-/// Prints one line of JSON.
-pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
+fn shown<'a>(text: &'a str, to: &impl IsTerminal) -> Cow<'a, str> {
+    if to.is_terminal() {
+        terminal::visible(text)
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+fn json(value: &impl Serialize, to: &impl IsTerminal) -> String {
     let json = serde_json::to_string(value).expect("answers are plain data with text keys");
-    print(&(json + "\n"))
+    if to.is_terminal() {
+        terminal::json(&json).into_owned()
+    } else {
+        json
+    }
 }

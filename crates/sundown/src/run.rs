@@ -6,6 +6,7 @@ mod cleanup;
 mod interrupt;
 mod logs;
 mod manifest;
+mod order;
 mod outcome;
 mod plane;
 mod progress;
@@ -32,7 +33,7 @@ use apply::{Applied, ApplyError, How, Role};
 use manifest::Manifest;
 use plane::{Plane, Start};
 use screen::{Event, Screen};
-use session::Session;
+use session::{Options, Session};
 use signals::Signals;
 use snapshot::{Seen, Snapshot};
 use target::Target;
@@ -46,9 +47,9 @@ const TRIES_MAX: usize = 3;
 /// Runs a file to its end.
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
     let manifest = read(&arguments.file)?;
-    let mut screen = Screen::new(output);
+    let mut screen = Screen::new(output, arguments.raw);
     let mut signals = Signals::listen(screen.is_live())?;
-    let directory = data::directory(arguments.place.data_dir.as_deref());
+    let directory = data::directory(arguments.place.data_dir.as_deref())?;
     let directory = std::path::absolute(directory)?;
     let start = Start {
         directory,
@@ -87,7 +88,11 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
             }
         };
     };
-    let session = Session::new(plane, target, applied, arguments.rm, screen, signals);
+    let options = Options {
+        removes: arguments.rm,
+        offers_dashboard: !arguments.no_dashboard,
+    };
+    let session = Session::new(plane, target, applied, options, screen, signals);
     session.run().await
 }
 
@@ -104,7 +109,7 @@ async fn check_and_apply(
 /// A control plane without pods would let everybody wait.
 async fn check_plane(plane: &Plane, screen: &mut Screen) -> Result<(), Complaint> {
     // Lost already: what comes next finds out, and starts another.
-    let Ok(standing) = control::status(plane.directory()).await else {
+    let Ok(standing) = control::status(plane.state()).await else {
         return Ok(());
     };
     if !standing.runs_pods {

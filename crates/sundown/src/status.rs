@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde::Serialize;
+use sundown_node::NodeError;
 
 use crate::arguments::{Output, Place};
 use crate::complaint::Complaint;
-use crate::control::{self, ControlError, Hello, Standing};
+use crate::control::{self, ControlError, Held, Hello, Standing};
 use crate::objects::{self, Known, text};
 use crate::{data, output};
 
@@ -40,7 +41,7 @@ struct Running {
 
 /// Tells what is up.
 pub(crate) async fn run(place: &Place, output: Output) -> Result<ExitCode, Complaint> {
-    let told = look(data::directory(place.data_dir.as_deref())).await?;
+    let told = look(data::directory(place.data_dir.as_deref())?).await?;
     match output {
         Output::Text => output::print(&in_words(&told))?,
         Output::Json => output::print_json(&told)?,
@@ -49,6 +50,7 @@ pub(crate) async fn run(place: &Place, output: Output) -> Result<ExitCode, Compl
 }
 
 async fn look(directory: PathBuf) -> Result<Told, Complaint> {
+    let state = data::find(&directory)?;
     let mut told = Told {
         up: false,
         data: directory,
@@ -57,46 +59,49 @@ async fn look(directory: PathBuf) -> Result<Told, Complaint> {
         runs: Vec::new(),
         orphans: Vec::new(),
     };
-    let held = match control::connect(&told.data).await {
+    let Some(state) = state else {
+        return Ok(told);
+    };
+    let held = match control::connect(&told.data, &state).await {
         Ok(held) => held,
         Err(ControlError::NotUp) => {
-            told.orphans = orphans(&told.data).await;
+            told.orphans = orphans(&state).await?;
             return Ok(told);
         }
-        Err(error) => {
-            let place = told.data.display().to_string();
-            return Err(Complaint::of(&error).at(place));
-        }
+        Err(error) => return Err(error.complaint(&told.data)),
     };
     told.up = true;
-    let standing = control::status(&told.data).await;
+    let standing = control::status(&state).await;
     let mut standing = standing.map_err(|error| Complaint::of(&error))?;
     // The connection that is held meanwhile is this command's.
     standing.clients = standing.clients.saturating_sub(1);
     told.standing = Some(standing);
-    told.runs = runs(&held.hello).await?;
+    told.runs = runs(&held).await?;
     told.hello = Some(held.hello);
     Ok(told)
 }
 
 /// Pods that a node runs without a control plane.
-async fn orphans(directory: &std::path::Path) -> Vec<String> {
-    let Ok(Some(node)) = sundown_node::Node::connect(directory).await else {
-        return Vec::new();
+async fn orphans(directory: &std::path::Path) -> Result<Vec<String>, Complaint> {
+    let node = match sundown_node::Node::connect(directory).await {
+        Ok(Some(node)) => node,
+        Err(error @ NodeError::Foreign { .. }) => return Err(Complaint::of(&error)),
+        // None, or one that another version has to tell of.
+        Ok(None) | Err(_) => return Ok(Vec::new()),
     };
     let pods = node.snapshot().await.unwrap_or_default().into_iter();
     let pods = pods.filter(|pod| !pod.has_ended());
-    pods.map(|pod| format!("{}/{}", pod.namespace, pod.name))
-        .collect()
+    let names = pods.map(|pod| format!("{}/{}", pod.namespace, pod.name));
+    Ok(names.collect())
 }
 
-async fn runs(hello: &Hello) -> Result<Vec<Running>, Complaint> {
+async fn runs(held: &Held) -> Result<Vec<Running>, Complaint> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         Complaint::new("the control plane does not tell what runs")
-            .at(hello.url.clone())
+            .at(held.hello.url.clone())
             .because(error)
     };
-    let connection = sundown_driver::connect(Some(&hello.kubeconfig)).await;
+    let connection = sundown_driver::connect(Some(&held.kubeconfig)).await;
     let client = connection.map_err(|error| failed(&error))?.client;
     let mut found = Vec::new();
     for kind in [Known::RayJob, Known::RayCluster, Known::Job, Known::Pod] {
@@ -141,6 +146,10 @@ fn in_words(told: &Told) -> String {
     } else {
         "when it is told to"
     };
+    let access = hello.authorization.warning();
+    let access = access.map_or(String::new(), |warning| {
+        format!("  access      {warning}\n")
+    });
     let mut text = format!(
         "sundown {} is up, process {}\n\n  \
          API server  {}\n  \
@@ -148,7 +157,7 @@ fn in_words(told: &Told) -> String {
          data        {data}\n  \
          node        {node}\n  \
          clients     {}\n  \
-         ends        {ends}\n\n",
+         ends        {ends}\n{access}\n",
         hello.version,
         hello.pid,
         hello.url,
@@ -171,6 +180,7 @@ fn in_words(told: &Told) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::Authorization;
 
     #[test]
     fn says_what_is_up_and_what_runs() {
@@ -183,6 +193,7 @@ mod tests {
                 url: "https://127.0.0.1:1".into(),
                 kubeconfig: "/d/kubeconfig".into(),
                 deletes_finished: false,
+                authorization: Authorization::AlwaysAllow,
             }),
             standing: Some(Standing {
                 while_used: true,
@@ -200,6 +211,7 @@ mod tests {
         };
         let text = in_words(&told);
         assert!(text.contains("not started"), "{text}");
+        assert!(text.contains("--authorization=AlwaysAllow"), "{text}");
         assert!(text.contains("pod/default/p  Running"), "{text}");
         let json = serde_json::to_value(&told).unwrap();
         assert_eq!(json["up"], true);

@@ -1,5 +1,7 @@
 //! `sundown up`: a control plane in the foreground, from its first answer to its clean end.
 
+mod places;
+
 use std::error::Error;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
@@ -14,10 +16,11 @@ use sundown_embedded::{Data, Embedded, Listen, NodeOptions, RayConfig};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::arguments::{Durability, Egress, Output, Up};
+use crate::arguments::{Authorization, Durability, Egress, Output, Up};
 use crate::complaint::Complaint;
 use crate::control::{self, Control, Hello, Served};
-use crate::{data, objects, output, ray};
+use crate::{data, limits, objects, output, ray};
+use places::{OfPods, Places};
 
 /// What is told once it is up.
 #[derive(Debug, Serialize)]
@@ -28,6 +31,7 @@ struct Started {
     data: Option<PathBuf>,
     controllers: Vec<&'static str>,
     garbage_collector: bool,
+    authorization: Authorization,
     /// From the start of the process to the first list that was answered over HTTPS.
     start_ms: f64,
     pid: u32,
@@ -43,6 +47,12 @@ pub(crate) async fn run(
     started_at: Instant,
 ) -> Result<ExitCode, Complaint> {
     check(arguments)?;
+    let places = Places::of(arguments, runs_pods(arguments))?;
+    if runs_pods(arguments) {
+        places.check_for_pods()?;
+    }
+    places::leave()?;
+    limits::set();
     if arguments.while_used {
         // Away from the terminal of whoever started it: its Ctrl-C is not meant for this process.
         // A failure means that it leads a session already.
@@ -56,7 +66,7 @@ pub(crate) async fn run(
     // Listened for before anything is written, so that an early Ctrl-C leaves nothing behind.
     let mut ends = Ends::listen()?;
     let embedded = tokio::select! {
-        embedded = start(arguments, &ray) => embedded?,
+        embedded = start(arguments, &places, &ray) => embedded?,
         () = ends.asked() => return Ok(ExitCode::SUCCESS),
     };
     let kubeconfig = embedded
@@ -67,9 +77,10 @@ pub(crate) async fn run(
     let started = Started {
         url: embedded.url().unwrap_or_default().to_owned(),
         kubeconfig,
-        data: data_directory(arguments),
+        data: places.data,
         controllers: running(arguments),
         garbage_collector: arguments.enable_garbage_collector,
+        authorization: arguments.authorization,
         start_ms: (started_at.elapsed().as_secs_f64() * 10_000.0).round() / 10.0,
         pid: std::process::id(),
         deletes_finished: ray.deletes_finished,
@@ -105,8 +116,9 @@ async fn serve(
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: started.pid,
             url: started.url.clone(),
-            kubeconfig: absolute(&started.kubeconfig),
+            kubeconfig: started.kubeconfig.clone(),
             deletes_finished: started.deletes_finished,
+            authorization: started.authorization,
         },
         while_used: arguments.while_used,
         local: local.clone(),
@@ -137,7 +149,7 @@ async fn serve(
         () = &mut answering => Ok(()),
     };
     if let Some(directory) = &started.data {
-        end_node(directory, pods).await;
+        end_node(&sundown_disk::state(directory), pods).await;
     }
     match failed.and(stopped) {
         Ok(()) => Ok(ExitCode::SUCCESS),
@@ -150,18 +162,13 @@ fn open_control(started: &Started) -> Result<Option<Control>, Complaint> {
     let Some(directory) = &started.data else {
         return Ok(None);
     };
-    let control = Control::open(directory).map_err(|error| {
-        let place = directory.join(control::SOCKET);
+    let control = Control::open(&sundown_disk::state(directory)).map_err(|error| {
+        let place = sundown_disk::state(directory).join(control::SOCKET);
         Complaint::new("the control socket cannot be opened")
             .at(place.display().to_string())
             .because(&error)
     })?;
     Ok(Some(control))
-}
-
-/// Clients may stand in another directory.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }
 
 async fn answer_control(control: Option<&Control>, served: Arc<Served>) {
@@ -172,35 +179,38 @@ async fn answer_control(control: Option<&Control>, served: Arc<Served>) {
 }
 
 /// A node without anything to run ends with its control plane. Pods that run go on without one.
-async fn end_node(directory: &Path, pods: usize) {
+async fn end_node(state: &Path, pods: usize) {
     if pods > 0 {
         return;
     }
-    if let Ok(Some(node)) = sundown_node::Node::connect(directory).await
+    if let Ok(Some(node)) = sundown_node::Node::connect(state).await
         && let Err(error) = node.end().await
     {
         tracing::warn!(%error, "the node stays");
     }
 }
 
-async fn start(arguments: &Up, ray: &RayConfig) -> Result<Embedded, Complaint> {
-    let kubeconfig = arguments.kubeconfig.clone();
+async fn start(arguments: &Up, places: &Places, ray: &RayConfig) -> Result<Embedded, Complaint> {
     let listen = Listen {
         address: (Ipv4Addr::LOCALHOST, arguments.port).into(),
-        kubeconfig: Some(kubeconfig.unwrap_or_else(|| default_kubeconfig(arguments))),
+        kubeconfigs: places.kubeconfigs.clone(),
     };
     let mut builder = Embedded::builder()
         .controllers(arguments.controllers.clone())
         .garbage_collector(arguments.enable_garbage_collector)
+        .authorization(match arguments.authorization {
+            Authorization::Rbac => sundown_embedded::Authorization::Rbac,
+            Authorization::AlwaysAllow => sundown_embedded::Authorization::AlwaysAllow,
+        })
         .listen(listen);
-    if let Some(directory) = &arguments.flight_record {
+    if let Some(directory) = &places.flight_record {
         builder = builder.flight_record(directory);
     }
-    if let Some(directory) = data_directory(arguments).filter(|_| runs_pods(arguments)) {
-        builder = builder.node(node_options(arguments, directory)?);
+    if let (Some(directory), Some(of_pods)) = (&places.data, &places.of_pods) {
+        builder = builder.node(node_options(arguments, places, of_pods, directory)?);
         builder = builder.ray(ray.clone());
     }
-    if let Some(directory) = data_directory(arguments) {
+    if let Some(directory) = places.data.clone() {
         builder = builder.data(Data {
             directory,
             durability: match arguments.durability {
@@ -222,30 +232,45 @@ async fn start(arguments: &Up, ray: &RayConfig) -> Result<Embedded, Complaint> {
             E::Kubeconfig(_) => complaint.help("another place: --kubeconfig PATH"),
             E::Recorder(_) => complaint.help("another place: --flight-record DIR"),
             E::Identity(_) | E::IdentityGone { .. } => complaint
-                .help("put `identity.json` of the data directory back from a backup")
+                .help("put `state/identity.json` of the data directory back from a backup")
                 .help(
                     "or make a new one, which ends all old kubeconfigs and tokens: --new-identity",
                 ),
             E::ImageRules(_) => complaint.help("correct the file, or move it away"),
-            E::FirstList(_) | E::Data(_) | E::Durable(_) | E::Definitions(_) | E::Node(_) => {
-                complaint
-            }
+            E::FirstList(_)
+            | E::Data(_)
+            | E::Durable(_)
+            | E::Definitions(_)
+            | E::Node(_)
+            | E::Rights(_) => complaint,
         }
     })
 }
 
-fn node_options(arguments: &Up, directory: PathBuf) -> Result<NodeOptions, Complaint> {
+fn node_options(
+    arguments: &Up,
+    places: &Places,
+    of_pods: &OfPods,
+    directory: &Path,
+) -> Result<NodeOptions, Complaint> {
+    let mut files = places.kubeconfigs.clone();
+    files.push(of_pods.image_rules.clone());
+    files.extend(places.flight_record.clone());
     let program = std::env::current_exe();
     let program = program
         .map_err(|error| Complaint::new("this program cannot find itself").because(&error))?;
     Ok(NodeOptions {
-        image_rules: data::image_rules(arguments.image_rules.as_deref()),
-        environments: data::environments(),
+        image_rules: of_pods.image_rules.clone(),
+        environments: of_pods.environments.clone(),
+        environment_limits: data::environment_limits()?,
+        hidden: data::hidden(directory, &of_pods.environments),
+        egress_credentials: arguments.egress_credentials,
+        closed: data::closed_to_pods(directory, &of_pods.environments, &files),
         egress: match arguments.egress {
             Egress::Proxy => true,
             Egress::None => false,
         },
-        directory,
+        directory: sundown_disk::state(directory),
         program,
     })
 }
@@ -284,12 +309,16 @@ fn text(started: &Started) -> String {
         Some(directory) => directory.display().to_string(),
         None => "in memory, gone when this ends (Ctrl-C)".to_owned(),
     };
+    let access = started.authorization.warning();
+    let access = access.map_or(String::new(), |warning| {
+        format!("  access       {warning}\n")
+    });
     let _ = write!(
         text,
         "  API server   {}\n  \
            kubeconfig   {kubeconfig}\n  \
            controllers  {controllers}\n  \
-           data         {data}\n\n  \
+           data         {data}\n{access}\n  \
            export KUBECONFIG={kubeconfig}\n",
         started.url,
     );
@@ -299,22 +328,6 @@ fn text(started: &Started) -> String {
 /// A control plane in memory has no directory for pods.
 fn runs_pods(arguments: &Up) -> bool {
     arguments.node.unwrap_or(!arguments.ephemeral)
-}
-
-/// None: everything is kept in memory.
-fn data_directory(arguments: &Up) -> Option<PathBuf> {
-    let directory = || arguments.data_dir.clone();
-    (!arguments.ephemeral).then(|| directory().unwrap_or_else(data::state_directory))
-}
-
-/// In the data directory; else a file of this process, so that two control planes do not take each
-/// other's place.
-fn default_kubeconfig(arguments: &Up) -> PathBuf {
-    if let Some(directory) = data_directory(arguments) {
-        return directory.join("kubeconfig");
-    }
-    let name = format!("ephemeral-{}.kubeconfig", std::process::id());
-    data::state_directory().join(name)
 }
 
 /// The two ways in which a process is asked to end.

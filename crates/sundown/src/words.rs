@@ -60,7 +60,7 @@ pub(crate) fn input(input: &Input) -> String {
         Input::Done { id, outcome } => match outcome {
             DeedOutcome::Done => format!("{id:?} done"),
             DeedOutcome::Refused(refusal) => {
-                format!("{id:?} refused, {}: {}", refusal.reason, refusal.message)
+                format!("{id:?} refused, {}: {}", refusal.reason, refusal.text())
             }
             DeedOutcome::Unknown { .. } => format!("{id:?} sent, fate not known"),
         },

@@ -58,7 +58,9 @@ struct Kind {
 
 /// Runs the rounds; the first lost write ends them.
 pub(crate) async fn run(binary: &Path, rounds: usize, seed: u64) -> Result<()> {
-    let home = std::env::temp_dir().join(format!("sundown-kill-{}", std::process::id()));
+    // Kept when a round fails: what is in it tells why.
+    let kept = tempfile::tempdir()?.keep();
+    let home = kept.join("data");
     let mut random = Random(seed | 1);
     // Leases are answered before they are synced; a killed process must not lose them either.
     let mut kinds = [
@@ -81,7 +83,8 @@ pub(crate) async fn run(binary: &Path, rounds: usize, seed: u64) -> Result<()> {
         kind.check(&server).await.context("after the last round")?;
     }
     server.kill().await?;
-    std::fs::remove_dir_all(&home)?;
+    sundown_files::remove(&kept, "data")?;
+    std::fs::remove_dir(&kept)?;
     println!("{rounds} kills, seed {seed}: {acknowledged} acknowledged writes, all there");
     Ok(())
 }

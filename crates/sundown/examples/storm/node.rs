@@ -25,7 +25,8 @@ const WAIT_MAX: Duration = Duration::from_mins(5);
 
 /// Measures and prints; the Python is one of an environment with Ray.
 pub(crate) async fn run(binary: &Path, python: &Path) -> Result<()> {
-    let home = std::env::temp_dir().join(format!("sundown-node-bench-{}", std::process::id()));
+    let kept = tempfile::tempdir()?.keep();
+    let home = kept.join("data");
     let server = Server::start(binary, &home, true).await?;
     let pods: Api<Pod> = Api::default_namespaced(server.client.clone());
     // The first pod also starts the node.
@@ -54,7 +55,7 @@ pub(crate) async fn run(binary: &Path, python: &Path) -> Result<()> {
     );
     remove_all(&pods, &node).await?;
     let measured = head::measure(&server.client, &node, python).await;
-    end(server, &node, &home).await?;
+    end(server, &node, &kept).await?;
     measured
 }
 
@@ -73,10 +74,11 @@ async fn remove_all(pods: &Api<Pod>, node: &Node) -> Result<()> {
 }
 
 /// Leaves nothing behind.
-async fn end(server: Server, node: &Node, home: &Path) -> Result<()> {
+async fn end(server: Server, node: &Node, kept: &Path) -> Result<()> {
     server.kill().await?;
     node.end().await?;
-    std::fs::remove_dir_all(home).context("remove the data directory")
+    sundown_files::remove(kept, "data").context("remove the data directory")?;
+    std::fs::remove_dir(kept).context("remove its directory")
 }
 
 fn pod_of_true(name: &str) -> Result<Pod> {
@@ -158,7 +160,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 /// Where a client of the control plane finds the node behind it.
 async fn node_of(binary: &Path, home: &Path) -> Result<Node> {
-    let config = sundown_node::Config::new(home, binary);
+    let config = sundown_node::Config::new(home.join("state"), binary);
     Ok(Node::connect_or_start(&config).await?)
 }
 

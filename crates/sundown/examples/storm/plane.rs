@@ -28,7 +28,8 @@ pub(crate) enum Kind {
 pub(crate) struct Plane {
     pub(crate) name: &'static str,
     kind: Kind,
-    home: PathBuf,
+    /// Removed when dropped.
+    home: tempfile::TempDir,
     children: Vec<Child>,
     client: Option<Client>,
 }
@@ -40,8 +41,7 @@ impl Plane {
             Kind::Ours { .. } => "sundown",
             Kind::Upstream { .. } => "kube-apiserver",
         };
-        let home = std::env::temp_dir().join(format!("storm-{name}-{}", std::process::id()));
-        fs::create_dir_all(&home)?;
+        let home = tempfile::tempdir()?;
         Ok(Self {
             name,
             kind,
@@ -59,7 +59,7 @@ impl Plane {
                 let mut command = Command::new(binary);
                 command
                     .args(["up", "--node=false", "--durability=strict", "--data-dir"])
-                    .arg(self.home.join("data"));
+                    .arg(self.home.path().join("data"));
                 self.spawn("sundown", &mut command)?;
             }
             Kind::Upstream { etcd, server } => self.start_upstream(&etcd, &server)?,
@@ -69,7 +69,7 @@ impl Plane {
                 begun_at.elapsed() < START_DURATION_MAX,
                 "{} does not answer, see {}",
                 self.name,
-                self.home.display()
+                self.home.path().display()
             );
             if let Some(client) = self.first_list().await {
                 break client;
@@ -79,7 +79,7 @@ impl Plane {
                     bail!(
                         "{} ended with {status}, see {}",
                         self.name,
-                        self.home.display()
+                        self.home.path().display()
                     );
                 }
             }
@@ -137,7 +137,10 @@ impl Plane {
 
     /// What lies on its disk, in kilobytes.
     pub(crate) fn on_disk(&self) -> Result<f64> {
-        let output = Command::new("du").arg("-sk").arg(&self.home).output()?;
+        let output = Command::new("du")
+            .arg("-sk")
+            .arg(self.home.path())
+            .output()?;
         let text = String::from_utf8(output.stdout)?;
         Ok(text.split_whitespace().next().context("du")?.parse()?)
     }
@@ -145,8 +148,8 @@ impl Plane {
     /// The client that got a first answer.
     async fn first_list(&self) -> Option<Client> {
         let path = match self.kind {
-            Kind::Ours { .. } => self.home.join("data/kubeconfig"),
-            Kind::Upstream { .. } => self.home.join("kubeconfig"),
+            Kind::Ours { .. } => self.home.path().join("data/kubeconfig"),
+            Kind::Upstream { .. } => self.home.path().join("kubeconfig"),
         };
         if !path.exists() {
             return None;
@@ -162,7 +165,7 @@ impl Plane {
         let url = |port: u16| format!("http://127.0.0.1:{port}");
         let (client, peer, port) = (url(free_port()?), url(free_port()?), free_port()?);
         let mut command = Command::new(etcd);
-        command.arg("--data-dir").arg(self.home.join("etcd"));
+        command.arg("--data-dir").arg(self.home.path().join("etcd"));
         for (flag, value) in [
             ("--listen-client-urls", &client),
             ("--advertise-client-urls", &client),
@@ -173,9 +176,9 @@ impl Plane {
             command.arg(flag).arg(value);
         }
         self.spawn("etcd", &mut command)?;
-        let tokens = self.home.join("tokens.csv");
+        let tokens = self.home.path().join("tokens.csv");
         fs::write(&tokens, "storm,admin,admin,system:masters\n")?;
-        let certificates = self.home.join("certificates");
+        let certificates = self.home.path().join("certificates");
         let key = certificates.join("apiserver.key");
         let mut command = Command::new(server);
         command
@@ -204,7 +207,7 @@ impl Plane {
     }
 
     fn write_kubeconfig(&self, port: u16) -> Result<()> {
-        let authority = self.home.join("certificates/apiserver.crt");
+        let authority = self.home.path().join("certificates/apiserver.crt");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: storm\n\
              clusters: [{{name: storm, cluster: {{server: 'https://127.0.0.1:{port}', \
@@ -213,11 +216,11 @@ impl Plane {
              contexts: [{{name: storm, context: {{cluster: storm, user: storm}}}}]\n",
             authority.display()
         );
-        Ok(fs::write(self.home.join("kubeconfig"), text)?)
+        Ok(fs::write(self.home.path().join("kubeconfig"), text)?)
     }
 
     fn spawn(&mut self, name: &str, command: &mut Command) -> Result<()> {
-        let log = File::create(self.home.join(format!("{name}.log")))?;
+        let log = File::create(self.home.path().join(format!("{name}.log")))?;
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -235,7 +238,6 @@ impl Drop for Plane {
             let _ = child.kill();
             let _ = child.wait();
         }
-        let _ = fs::remove_dir_all(&self.home);
     }
 }
 

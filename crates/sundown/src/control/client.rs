@@ -1,16 +1,18 @@
 //! The caller's side of the control socket.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use sundown_node::SocketPath;
+use sundown_node::{ForeignPeer, SocketPath, check_peer, foreign_peer};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use super::{Answer, Hello, Request, SOCKET, Standing};
+use crate::complaint::Complaint;
+use crate::data;
 
 /// A control plane that is up answers in milliseconds; one that is stopped by a signal never does.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -27,12 +29,31 @@ pub(crate) enum ControlError {
     Silent(#[source] io::Error),
     #[error("the control plane refuses: {0}")]
     Refused(String),
+    /// A process of another user listens there.
+    #[error("{} belongs to user {uid}, not to you", socket.display())]
+    Foreign { socket: PathBuf, uid: u32 },
+}
+
+impl ControlError {
+    /// In words, with what to do about it.
+    pub(crate) fn complaint(&self, directory: &Path) -> Complaint {
+        let complaint = Complaint::of(self).at(directory.display().to_string());
+        match self {
+            Self::Silent(_) => complaint.help("is its process stopped? `kill` it, and try again"),
+            Self::Foreign { .. } => complaint.help(
+                "nothing it says is trusted; take a data directory of your own: --data-dir DIR",
+            ),
+            Self::NotUp | Self::Refused(_) => complaint,
+        }
+    }
 }
 
 /// A control plane that knows that this client is there.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) hello: Hello,
+    /// That of the data directory, whatever the answer says: a kubeconfig names programs to run.
+    pub(crate) kubeconfig: PathBuf,
     reader: BufReader<UnixStream>,
 }
 
@@ -62,11 +83,15 @@ impl Held {
     }
 }
 
-/// Joins the control plane of a data directory.
-pub(crate) async fn connect(directory: &Path) -> Result<Held, ControlError> {
-    let mut reader = ask(directory, &Request::Hello).await?;
+/// Joins the control plane of a data directory, by where its state lies.
+pub(crate) async fn connect(data: &Path, state: &Path) -> Result<Held, ControlError> {
+    let mut reader = ask(state, &Request::Hello).await?;
     match answer(&mut reader).await? {
-        Answer::Hello(hello) => Ok(Held { hello, reader }),
+        Answer::Hello(hello) => Ok(Held {
+            hello,
+            kubeconfig: data::kubeconfig(data),
+            reader,
+        }),
         other => Err(unexpected(other)),
     }
 }
@@ -80,14 +105,33 @@ pub(crate) async fn status(directory: &Path) -> Result<Standing, ControlError> {
     }
 }
 
-/// A port of the host's loopback that is open as long as what is returned.
+/// A port of the host's loopback that is open as long as this value.
+#[derive(Debug)]
+pub(crate) struct Forwarded {
+    pub(crate) port: u16,
+    pub(crate) token: String,
+    _open: BufReader<UnixStream>,
+}
+
+impl Forwarded {
+    /// What a browser opens.
+    pub(crate) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/?token={}", self.port, self.token)
+    }
+}
+
+/// Opens a port of the host's loopback.
 pub(crate) async fn forward(
     directory: &Path,
     request: &Request,
-) -> Result<(u16, impl Send + std::fmt::Debug + use<>), ControlError> {
+) -> Result<Forwarded, ControlError> {
     let mut reader = ask(directory, request).await?;
     match answer(&mut reader).await? {
-        Answer::Forwarded { port } => Ok((port, reader)),
+        Answer::Forwarded { port, token } => Ok(Forwarded {
+            port,
+            token,
+            _open: reader,
+        }),
         other => Err(unexpected(other)),
     }
 }
@@ -116,6 +160,13 @@ async fn ask(directory: &Path, request: &Request) -> Result<BufReader<UnixStream
     let socket = SocketPath::new(directory, SOCKET).map_err(|_| ControlError::NotUp)?;
     let stream = UnixStream::connect(socket.get()).await;
     let mut stream = stream.map_err(|_| ControlError::NotUp)?;
+    if let Err(error) = check_peer(&stream) {
+        let Some(ForeignPeer { uid, .. }) = foreign_peer(&error) else {
+            return Err(ControlError::Silent(error));
+        };
+        let socket = directory.join(SOCKET);
+        return Err(ControlError::Foreign { socket, uid });
+    }
     match send(&mut stream, request).await {
         Ok(()) => Ok(BufReader::new(stream)),
         Err(error) if is_closed(&error) => Err(ControlError::NotUp),

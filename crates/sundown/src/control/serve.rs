@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use sundown_embedded::Local;
-use sundown_node::{ACCEPT_PAUSE, Forward, SocketPath};
+use sundown_node::{ACCEPT_PAUSE, Forward, SocketPath, check_peer};
 use tokio::io::{AsyncReadExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -106,6 +106,7 @@ impl Drop for Control {
 }
 
 async fn answer(served: &Served, stream: UnixStream) -> io::Result<()> {
+    check_peer(&stream)?;
     let mut reader = BufReader::new(stream);
     let Some(request) = read::<Request>(&mut reader).await? else {
         return Ok(());
@@ -129,8 +130,11 @@ async fn answer(served: &Served, stream: UnixStream) -> io::Result<()> {
             port,
         } => match open(&served.local, &namespace, &service, port).await {
             Ok(forward) => {
-                let port = forward.local_address().port();
-                send(&mut stream, &Answer::Forwarded { port }).await?;
+                let answer = Answer::Forwarded {
+                    port: forward.local_address().port(),
+                    token: forward.token().reveal().to_owned(),
+                };
+                send(&mut stream, &answer).await?;
                 until_closed(&mut stream).await
             }
             Err(message) => send(&mut stream, &Answer::Refused { message }).await,

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kube::Client;
 use serde_json::{Value, json};
+use sundown_model::path::part;
 use sundown_node::{ContainerKey, Node, NodeError, PodState};
 use tokio::time::{Instant, sleep};
 
@@ -74,7 +75,7 @@ impl Graces {
                 text(pod, "/metadata/namespace"),
                 text(pod, "/metadata/name"),
             );
-            let path = format!("{}/{name}", Known::Pod.path(Some(namespace)));
+            let path = format!("{}/{}", Known::Pod.path(Some(namespace)), part(name));
             let at_once = json!({ "gracePeriodSeconds": 0 });
             match objects::delete(client, &path, uid, &at_once).await {
                 Ok(()) => told.push(format!("pod {namespace}/{name} deleted")),

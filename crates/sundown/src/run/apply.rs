@@ -6,6 +6,7 @@ use kube::Client;
 use serde::Serialize;
 use serde_json::Value;
 use sundown_decide::ray_job::ANNOTATION_READER;
+use sundown_model::path::part;
 
 use super::manifest;
 use crate::complaint::Complaint;
@@ -141,7 +142,8 @@ async fn meet(
     wanted: &Value,
     role: Role,
 ) -> Result<Applied, ApplyError> {
-    let path = format!("{}/{}", place.collection, text(wanted, "/metadata/name"));
+    let name = part(text(wanted, "/metadata/name"));
+    let path = format!("{}/{name}", place.collection);
     let failed = |error: &kube::Error| refused(wanted, error);
     let found = objects::send(client, Method::GET, &path, &Value::Null).await;
     let found = found.map_err(|error| failed(&error))?;
@@ -175,7 +177,8 @@ fn other_content(wanted: &Value, place: &Place, field: &str) -> Complaint {
 }
 
 fn applied(place: &Place, value: Value, how: How) -> Applied {
-    let path = format!("{}/{}", place.collection, text(&value, "/metadata/name"));
+    let name = part(text(&value, "/metadata/name"));
+    let path = format!("{}/{name}", place.collection);
     Applied {
         object: manifest::name(&value),
         namespace: place.namespace.clone(),
@@ -217,7 +220,7 @@ async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, 
     let own = text(object, "/metadata/namespace");
     let namespace = if own.is_empty() { default } else { own };
     Ok(Place {
-        collection: format!("{root}/namespaces/{namespace}/{plural}"),
+        collection: format!("{root}/namespaces/{}/{plural}", part(namespace)),
         namespace: Some(namespace.to_owned()),
     })
 }

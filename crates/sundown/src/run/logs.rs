@@ -12,6 +12,7 @@ use futures::AsyncBufReadExt as _;
 use jiff::Timestamp;
 use kube::Client;
 use serde_json::Value;
+use sundown_model::path::part;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -21,7 +22,7 @@ use super::trouble;
 use printed::Printed;
 pub(super) use reading::{Incomplete, Reading, in_words};
 
-use crate::control::{self, Request};
+use crate::control::{self, Forwarded, Request};
 use crate::objects::{self, Known, list_in, text};
 
 /// Lines that wait to be printed: a reader that is slower makes the writer wait.
@@ -343,8 +344,8 @@ impl Reader {
         // How many bytes of it were printed: the whole log comes each time.
         let mut printed = 0;
         while !self.tell.is_closed() {
-            if let Ok((port, _open)) = control::forward(&self.directory, &request).await
-                && self.poll_ray(port, id, &mut printed).await == Polled::Ended
+            if let Ok(open) = control::forward(&self.directory, &request).await
+                && self.poll_ray(&open, id, &mut printed).await == Polled::Ended
             {
                 return;
             }
@@ -352,14 +353,14 @@ impl Reader {
         }
     }
 
-    async fn poll_ray(&self, port: u16, id: &str, printed: &mut usize) -> Polled {
-        let Some(client) = dashboard(port) else {
+    async fn poll_ray(&self, open: &Forwarded, id: &str, printed: &mut usize) -> Polled {
+        let Some(client) = dashboard(open.port) else {
             return Polled::Lost;
         };
         loop {
             // Before the log: what is written until the end is in the log that is read after it.
-            let job = get(&client, &format!("/api/jobs/{id}")).await;
-            let log = get(&client, &format!("/api/jobs/{id}/logs")).await;
+            let job = get(&client, open, &format!("/api/jobs/{}", part(id))).await;
+            let log = get(&client, open, &format!("/api/jobs/{}/logs", part(id))).await;
             let (Some(job), Some(log)) = (job, log) else {
                 return Polled::Lost;
             };
@@ -433,9 +434,12 @@ fn address(source: &Source, since: Option<Timestamp>) -> (String, String) {
         Source::Crash { .. } => format!("tailLines={CRASH_LINES}"),
         Source::Container { .. } | Source::Ray { .. } => "follow=true".to_owned(),
     };
-    let path = format!("{}/{pod}/log", Known::Pod.path(Some(namespace)));
+    let path = format!("{}/{}/log", Known::Pod.path(Some(namespace)), part(pod));
     let since = since.map_or(String::new(), |since| format!("&sinceTime={since}"));
-    let path = format!("{path}?container={container}&{how}&timestamps=true{since}");
+    let path = format!(
+        "{path}?container={}&{how}&timestamps=true{since}",
+        part(container)
+    );
     (path, pod.clone())
 }
 
@@ -447,8 +451,10 @@ fn dashboard(port: u16) -> Option<Client> {
     Client::try_from(config).ok()
 }
 
-async fn get(client: &Client, path: &str) -> Option<Value> {
-    let request = http::Request::get(path).body(Vec::new()).ok()?;
+async fn get(client: &Client, open: &Forwarded, path: &str) -> Option<Value> {
+    let request = http::Request::get(path);
+    let request = request.header("authorization", format!("Bearer {}", open.token));
+    let request = request.body(Vec::new()).ok()?;
     client.request(request).await.ok()
 }
 

@@ -106,6 +106,16 @@ fn of_job(parts: &Parts<'_>, job: &Value) -> Option<Outcome> {
     Some(outcome)
 }
 
+/// Whether pods of a Job that has failed are yet to be seen to have ended: their states come by another watch than
+/// the Job's, and tell its exit code.
+pub(super) fn awaits_pods(parts: &Parts<'_>) -> bool {
+    let Some(job) = parts.job.filter(|_| parts.target.kind == Known::Job) else {
+        return false;
+    };
+    let failed = job["status"]["failed"].as_u64().unwrap_or(0);
+    condition(job, "Failed").is_some() && failed > 0 && failed_codes(parts).is_empty()
+}
+
 fn of_pod(pod: &Value) -> Option<Outcome> {
     match text(pod, "/status/phase") {
         "Succeeded" | "Running" => Some(Outcome::succeeded()),

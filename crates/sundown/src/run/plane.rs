@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Gone, Held, Hello};
+use crate::data;
 
 /// How often a start may fail for a reason of its own before it is told.
 const START_FAILURES_MAX: u32 = 3;
@@ -35,6 +36,8 @@ pub(super) struct Start {
 /// A control plane that is up.
 pub(super) struct Plane {
     start: Start,
+    /// Where its sockets lie.
+    state: PathBuf,
     held: Held,
     client: watch::Sender<Client>,
     /// The one that this process started last.
@@ -47,10 +50,11 @@ impl Plane {
     /// Joins or starts one.
     pub(super) async fn join(start: Start) -> Result<Self, Complaint> {
         let mut child = None;
-        let held = join_or_start(&start, &mut child).await?;
-        let client = watch::Sender::new(client(&held.hello).await?);
+        let (held, state) = join_or_start(&start, &mut child).await?;
+        let client = watch::Sender::new(client(&held).await?);
         Ok(Self {
             start,
+            state,
             held,
             client,
             was_started: child.is_some(),
@@ -61,8 +65,9 @@ impl Plane {
     /// Joins or starts one after the last was lost. Its address may be another. Cancel-safe: the next
     /// call goes on with one that is on its way.
     pub(super) async fn join_again(&mut self) -> Result<(), Complaint> {
-        let held = join_or_start(&self.start, &mut self.child).await?;
-        self.client.send_replace(client(&held.hello).await?);
+        let (held, state) = join_or_start(&self.start, &mut self.child).await?;
+        self.state = state;
+        self.client.send_replace(client(&held).await?);
         self.held = held;
         Ok(())
     }
@@ -73,6 +78,11 @@ impl Plane {
 
     pub(super) fn directory(&self) -> &Path {
         &self.start.directory
+    }
+
+    /// Where its control socket lies.
+    pub(super) fn state(&self) -> &Path {
+        &self.state
     }
 
     /// The client as it is now.
@@ -91,23 +101,29 @@ impl Plane {
     }
 }
 
-async fn client(hello: &Hello) -> Result<Client, Complaint> {
-    let connection = sundown_driver::connect(Some(&hello.kubeconfig)).await;
+async fn client(held: &Held) -> Result<Client, Complaint> {
+    let connection = sundown_driver::connect(Some(&held.kubeconfig)).await;
     let connection = connection.map_err(|error| Complaint::of(&error))?;
     Ok(connection.client)
 }
 
-async fn join_or_start(start: &Start, child: &mut Option<Child>) -> Result<Held, Complaint> {
+async fn join_or_start(
+    start: &Start,
+    child: &mut Option<Child>,
+) -> Result<(Held, PathBuf), Complaint> {
     let mut failures = 0;
     let begun_at = Instant::now();
     let mut pause = PAUSE_FIRST;
     loop {
-        match control::connect(&start.directory).await {
-            Ok(held) => return Ok(held),
+        // Looked for each time: it may be made, or taken over from a version of before, meanwhile.
+        let state = data::find(&start.directory)?;
+        let state = state.unwrap_or_else(|| sundown_disk::state(&start.directory));
+        match control::connect(&start.directory, &state).await {
+            Ok(held) => return Ok((held, state)),
             // One that is about to end answers nothing; the next one will.
             Err(ControlError::NotUp | ControlError::Silent(_)) => {}
-            Err(error @ ControlError::Refused(_)) => {
-                return Err(Complaint::of(&error).at(start.directory.display().to_string()));
+            Err(error @ (ControlError::Refused(_) | ControlError::Foreign { .. })) => {
+                return Err(error.complaint(&start.directory));
             }
         }
         let next = match child {
@@ -126,11 +142,12 @@ async fn join_or_start(start: &Start, child: &mut Option<Child>) -> Result<Held,
             return Err(not_started(start, begun_at));
         }
         if next == Next::Start {
-            *child = Some(launch(start).map_err(|error| {
-                Complaint::new("no control plane could be started")
-                    .at(start.directory.display().to_string())
-                    .because(&error)
-            })?);
+            match sundown_disk::prepare(&start.directory) {
+                Ok(state) => *child = Some(launch_on(start, &state)?),
+                // Another one was faster, and will answer.
+                Err(sundown_disk::OpenError::InUse { .. }) => {}
+                Err(error) => return Err(data::refused(&error)),
+            }
         }
         if begun_at.elapsed() > START_TIME_MAX {
             return Err(not_started(start, begun_at));
@@ -167,7 +184,7 @@ fn is_in_use(directory: &Path) -> bool {
 
 /// The one that was started has ended: its log tells why.
 fn not_started(start: &Start, begun_at: Instant) -> Complaint {
-    let log = log_of(&start.directory);
+    let log = log_of(&sundown_disk::state(&start.directory));
     let said = fs::read_to_string(&log).unwrap_or_default();
     let seconds = begun_at.elapsed().as_secs();
     let complaint = Complaint::new(format!("no control plane came up in {seconds} s"));
@@ -181,18 +198,24 @@ fn not_started(start: &Start, begun_at: Instant) -> Complaint {
     )
 }
 
-fn log_of(directory: &Path) -> PathBuf {
-    directory.join("up.log")
+fn log_of(state: &Path) -> PathBuf {
+    state.join("up.log")
+}
+
+fn launch_on(start: &Start, state: &Path) -> Result<Child, Complaint> {
+    launch(start, state).map_err(|error| {
+        Complaint::new("no control plane could be started")
+            .at(start.directory.display().to_string())
+            .because(&error)
+    })
 }
 
 /// Starts a control plane that outlives this process. It leaves our session itself.
-fn launch(start: &Start) -> io::Result<Child> {
+fn launch(start: &Start, state: &Path) -> io::Result<Child> {
     let directory = &start.directory;
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(directory)?;
-    let log = log_of(directory);
+    let log = log_of(state);
     // Why the last one ended may be wanted still.
-    match fs::rename(&log, directory.join("up.log.1")) {
+    match fs::rename(&log, state.join("up.log.1")) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         Ok(()) | Err(_) => {}
     }

@@ -97,8 +97,8 @@ pub(super) fn stopped(stages: Vec<Stage>) -> Vec<Stage> {
 pub(super) fn add_address(stages: &mut [Stage], url: &str) {
     let is_up = |it: &&mut Stage| it.name == Name::Cluster && it.state == State::Done;
     if let Some(cluster) = stages.iter_mut().find(is_up) {
-        cluster.text.push_str(", dashboard ");
-        cluster.text.push_str(url);
+        // First: it is of no use if it is cut, and fits a terminal of 80 columns.
+        cluster.text = format!("dashboard {url}, {}", cluster.text);
     }
 }
 
@@ -134,9 +134,15 @@ fn environment(parts: &Parts<'_>) -> Stage {
     if let Some(trouble) = stuck.into_iter().find(is_about_image) {
         return is(State::Stuck, trouble.text);
     }
+    // What one pod runs in is there for all that name the same image.
+    let is_there = |image_of: &str| {
+        let begun = pods.iter().filter(|pod| has_begun(pod));
+        begun.into_iter().any(|pod| image(pod) == image_of)
+    };
     let waiting = pods.iter().find_map(|pod| {
         let why = trouble::waits_for(pod).filter(|_| !has_begun(pod))?;
-        Some((image(pod), why))
+        let image = image(pod);
+        (!is_there(&image)).then_some((image, why))
     });
     // Not placed yet: nothing is known about its image.
     let is_new = |pod: &&&Value| text(pod, "/status/phase") == "Pending" && !has_begun(pod);
@@ -150,6 +156,13 @@ fn environment(parts: &Parts<'_>) -> Stage {
         (None, None) if is_over(parts) => is(State::Done, String::new()),
         (None, None) => is(State::Waiting, String::new()),
     }
+}
+
+/// Whether anything of a Job has begun. Pods count as active from their creation on, before there is anything to
+/// run in, and their own states come by another watch, earlier or later.
+fn has_pods_begun(parts: &Parts<'_>, job: &Value) -> bool {
+    let has_ended = count(job, "succeeded") + count(job, "failed") > 0;
+    has_ended || environment(parts).state == State::Done
 }
 
 fn is_about_image(trouble: &Trouble) -> bool {
@@ -361,6 +374,7 @@ fn pods(parts: &Parts<'_>) -> Stage {
         _ if is_over(parts) => is(State::Done, words),
         Some(trouble) => is(State::Stuck, in_words(&trouble)),
         None if active + succeeded + failed == 0 => is(State::Waiting, words),
+        None if !has_pods_begun(parts, job) => is(State::Waiting, words),
         None => is(State::Active, words),
     }
 }
@@ -386,7 +400,7 @@ fn job(parts: &Parts<'_>) -> Stage {
             State::Stuck,
             "suspended: it begins when spec.suspend is false",
         ),
-        () if has("active") => is(State::Active, "runs"),
+        () if has("active") && has_pods_begun(parts, job) => is(State::Active, "runs"),
         () if has("failed") => is(State::Active, "failed, and is tried again"),
         () => is(State::Waiting, ""),
     }

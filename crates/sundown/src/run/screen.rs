@@ -17,6 +17,8 @@ use super::logs::{self, Incomplete};
 use super::outcome::Outcome;
 use super::progress::{Name, Stage, State};
 use crate::arguments::Output;
+use crate::output;
+use crate::terminal::{Colours, log_line, visible};
 
 /// One thing that happened, with the names that programs read.
 #[derive(Debug, Serialize)]
@@ -76,6 +78,8 @@ enum Mode {
 pub(super) struct Screen {
     mode: Mode,
     has_colours: bool,
+    /// How lines of logs are made harmless; None: they are printed as they are.
+    cleans: Option<Colours>,
     stages: Vec<Stage>,
     since: BTreeMap<Name, Instant>,
     sources: BTreeSet<String>,
@@ -88,7 +92,8 @@ pub(super) struct Screen {
 }
 
 impl Screen {
-    pub(super) fn new(output: Output) -> Self {
+    /// `is_raw`: logs are printed as they are on a terminal, too.
+    pub(super) fn new(output: Output, is_raw: bool) -> Self {
         let is_terminal = io::stderr().is_terminal() && io::stdout().is_terminal();
         let is_dumb = std::env::var_os("TERM").is_none_or(|it| it == "dumb");
         let mode = match output {
@@ -98,9 +103,15 @@ impl Screen {
         };
         // As no-color.org asks: any value that is not empty.
         let no_color = std::env::var_os("NO_COLOR").is_some_and(|it| !it.is_empty());
+        let colours = if no_color || is_dumb {
+            Colours::Dropped
+        } else {
+            Colours::Kept
+        };
         Self {
             mode,
             has_colours: mode == Mode::Live && !no_color,
+            cleans: (io::stdout().is_terminal() && !is_raw).then_some(colours),
             stages: Vec::new(),
             since: BTreeMap::new(),
             sources: BTreeSet::new(),
@@ -131,18 +142,22 @@ impl Screen {
     /// Tells one thing.
     pub(super) fn tell(&mut self, event: &Event<'_>) -> io::Result<()> {
         if self.mode == Mode::Json {
-            return crate::output::print_json(event);
+            return output::print_json(event);
         }
         match event {
             Event::Log { source, line } => {
                 self.sources.insert((*source).to_owned());
+                let (source, line) = match self.cleans {
+                    Some(colours) => (visible(source), log_line(line, colours)),
+                    None => ((*source).into(), (*line).into()),
+                };
                 let line = if self.sources.len() > 1 {
                     format!("[{source}] {line}\n")
                 } else {
                     format!("{line}\n")
                 };
                 self.erase()?;
-                crate::output::print(&line)?;
+                output::print_as_it_is(&line)?;
                 self.draw()
             }
             other => match in_words(other) {
@@ -155,7 +170,7 @@ impl Screen {
     /// A line for people, above the region.
     fn say(&mut self, words: &str) -> io::Result<()> {
         self.erase()?;
-        writeln!(io::stderr(), "{words}")?;
+        output::tell(words)?;
         self.draw()
     }
 
@@ -179,7 +194,7 @@ impl Screen {
             Mode::Plain => stages
                 .iter()
                 .filter(is_news)
-                .try_for_each(|stage| writeln!(io::stderr(), "{}", draw::plain(stage))),
+                .try_for_each(|stage| output::tell(&draw::plain(stage))),
             Mode::Json => stages
                 .iter()
                 .filter(is_news)

@@ -4,16 +4,16 @@
 mod end;
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until};
 
 use super::apply::Applied;
 use super::cleanup::{self, Cleanup};
 use super::interrupt::{Act, Interrupt, Sender};
 use super::logs::{self, Line, Logs};
+use super::order;
 use super::outcome::{self, Outcome};
 use super::plane::Plane;
 use super::progress::{self, Name, Stage, State};
@@ -25,7 +25,7 @@ use super::target::Target;
 use super::watch::Watches;
 use super::{STOPPED, trouble};
 use crate::complaint::Complaint;
-use crate::control::{self, Gone, Request};
+use crate::control::{self, Forwarded, Gone, Request};
 use crate::objects::text;
 
 /// How often a live region moves.
@@ -36,12 +36,16 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long something has to be stuck before advice is given: many a cause is gone in a moment.
 const STUCK_TIME: Duration = Duration::from_secs(10);
 
+/// How long the pods of a job that has failed are awaited, for the exit code that they tell. On a busy machine the
+/// watch that tells of them may be late.
+const PODS_TIME_MAX: Duration = Duration::from_secs(10);
+
 /// A run under way.
 pub(super) struct Session {
     plane: Plane,
     target: Target,
     applied: Vec<Applied>,
-    removes: bool,
+    options: Options,
     screen: Screen,
     signals: Signals,
     watches: Watches,
@@ -49,12 +53,20 @@ pub(super) struct Session {
     snapshot: Snapshot,
     interrupt: Interrupt,
     begun_at: Instant,
+    /// When it is looked at the latest whether time alone has changed something.
+    look_at: Instant,
     ended: Option<(Outcome, Instant)>,
     /// What was there when the deletion was asked for.
     deleted: Option<Vec<String>>,
     deleted_count: usize,
     /// The stages at the end: what goes away after it says nothing about how far the job came.
     last: Option<Vec<Stage>>,
+    /// The stages as they were told.
+    told: Vec<Stage>,
+    /// Since when the pods of a job that has ended are awaited.
+    awaited_at: Option<Instant>,
+    /// Since when a stage is held back for those before it.
+    held_at: Option<Instant>,
     /// Kept open: the way to the dashboard of the pod of this address.
     dashboard: Option<Dashboard>,
     /// Whether it was said that the logs are read.
@@ -65,12 +77,20 @@ pub(super) struct Session {
     is_advised: bool,
 }
 
+/// What the user wants of a run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Options {
+    /// Whether what was applied goes at the end.
+    pub(super) removes: bool,
+    /// Whether the way to the dashboard is opened.
+    pub(super) offers_dashboard: bool,
+}
+
 /// An open way to a dashboard.
 struct Dashboard {
     /// Of the head.
     address: String,
-    url: String,
-    _open: Box<dyn fmt::Debug + Send>,
+    open: Forwarded,
 }
 
 /// How it went on.
@@ -84,17 +104,17 @@ impl Session {
         plane: Plane,
         target: Target,
         applied: Vec<Applied>,
-        removes: bool,
+        options: Options,
         screen: Screen,
         signals: Signals,
     ) -> Self {
         let watches = Watches::begin(&plane.clients(), &target.namespace);
-        let logs = Logs::new(plane.clients(), plane.directory());
+        let logs = Logs::new(plane.clients(), plane.state());
         Self {
             plane,
             target,
             applied,
-            removes,
+            options,
             screen,
             signals,
             watches,
@@ -102,10 +122,14 @@ impl Session {
             snapshot: Snapshot::default(),
             interrupt: Interrupt::None,
             begun_at: Instant::now(),
+            look_at: Instant::now(),
             ended: None,
             deleted: None,
             deleted_count: 0,
             last: None,
+            told: Vec::new(),
+            awaited_at: None,
+            held_at: None,
             dashboard: None,
             is_released: false,
             stuck_at: None,
@@ -124,17 +148,13 @@ impl Session {
     }
 
     async fn turn(&mut self) -> Result<Turn, Complaint> {
-        let pause = if self.screen.is_live() {
-            FRAME
-        } else {
-            LOOK_INTERVAL
-        };
         tokio::select! {
             lines = self.logs.next() => {
                 self.print(&lines)?;
                 // After the printing: a slow reader of ours makes no log silent.
                 self.logs.hear();
-                if !lines.is_empty() {
+                // However much a job writes, time goes on.
+                if !lines.is_empty() && Instant::now() < self.look_at {
                     return Ok(Turn::Goes);
                 }
             }
@@ -152,8 +172,14 @@ impl Session {
                 }
                 Gone::Asked => return Err(self.told_to_end()?),
             },
-            () = sleep(pause) => self.screen.tick()?,
+            () = sleep_until(self.look_at) => self.screen.tick()?,
         }
+        let pause = if self.screen.is_live() {
+            FRAME
+        } else {
+            LOOK_INTERVAL
+        };
+        self.look_at = Instant::now() + pause;
         self.look().await
     }
 
@@ -248,13 +274,14 @@ impl Session {
         }
         let cleanup = cleanup::of(&parts, self.plane.hello().deletes_finished);
         let left = self.snapshot.descendants(&self.roots()).len();
-        let mut stages = match &self.last {
+        let stages = match &self.last {
             Some(last) => last.clone(),
             None => progress::stages(&parts),
         };
+        let mut stages = self.in_order(stages);
         // The line that told it scrolls away with the logs.
         if let Some(dashboard) = self.dashboard.as_ref().filter(|_| self.screen.is_live()) {
-            progress::add_address(&mut stages, &dashboard.url);
+            progress::add_address(&mut stages, &dashboard.open.url());
         }
         stages.extend(self.clean_up(&cleanup, left));
         self.screen.show(&stages)?;
@@ -265,7 +292,7 @@ impl Session {
             reading: self.logs.reading(&parts),
             is_held: !self.is_released && parts.is_held(),
             is_settled: matches!(cleanup, Cleanup::Settled { .. }),
-            removes: self.removes,
+            removes: self.options.removes,
             is_stopping: self.interrupt.is_stopping(),
             is_deleted: self.deleted.is_some(),
             left,
@@ -277,6 +304,19 @@ impl Session {
             Step::Delete => self.delete().await,
             Step::Finish => self.finish(cleanup).await.map(Turn::Ends),
         }
+    }
+
+    /// The stages in one order; at the end there is nothing to wait for.
+    fn in_order(&mut self, stages: Vec<Stage>) -> Vec<Stage> {
+        let now = Instant::now();
+        let held_for = match self.ended {
+            None => self.held_at.map_or(Duration::ZERO, |at| now - at),
+            Some(_) => order::HOLD_TIME_MAX,
+        };
+        let told = order::in_order(&self.told, stages, held_for);
+        self.held_at = told.is_holding.then(|| self.held_at.unwrap_or(now));
+        self.told.clone_from(&told.stages);
+        told.stages
     }
 
     /// Says once what to do about a job that does not go on.
@@ -312,6 +352,12 @@ impl Session {
             Some(_) => outcome::of(&parts),
             None => Some(Outcome::deleted()),
         };
+        if end.is_some() && outcome::awaits_pods(&parts) {
+            let at = *self.awaited_at.get_or_insert_with(Instant::now);
+            if at.elapsed() < PODS_TIME_MAX {
+                return;
+            }
+        }
         if end.is_some() && parts.job.is_some() {
             self.last = Some(progress::stages(&parts));
         }
@@ -330,6 +376,7 @@ impl Session {
             .as_ref()
             .is_some_and(|it| it.address == address)
             || self.ended.is_some()
+            || !self.options.offers_dashboard
         {
             return Ok(());
         }
@@ -339,14 +386,10 @@ impl Session {
             port: 8265,
         };
         // Not yet: the next look tries again.
-        if let Ok((port, open)) = control::forward(self.plane.directory(), &request).await {
-            let url = format!("http://127.0.0.1:{port}");
+        if let Ok(open) = control::forward(self.plane.state(), &request).await {
+            let url = open.url();
             self.screen.tell(&Event::Dashboard { url: &url })?;
-            self.dashboard = Some(Dashboard {
-                address,
-                url,
-                _open: Box::new(open),
-            });
+            self.dashboard = Some(Dashboard { address, open });
         }
         Ok(())
     }
@@ -361,7 +404,9 @@ impl Session {
         }
         match (self.ended.is_some(), cleanup) {
             (false, _) => is(State::Waiting, String::new()),
-            (true, _) if self.removes => is(State::Active, "what was applied goes".to_owned()),
+            (true, _) if self.options.removes => {
+                is(State::Active, "what was applied goes".to_owned())
+            }
             (true, Cleanup::Goes(text)) => is(State::Active, text.clone()),
             (true, Cleanup::Settled { .. }) => is(State::Done, "as the manifest says".to_owned()),
         }
@@ -370,7 +415,7 @@ impl Session {
     /// The job, and with `--rm` everything that was applied.
     fn roots(&self) -> BTreeSet<String> {
         let mut roots = BTreeSet::from([self.target.uid.clone()]);
-        if self.removes {
+        if self.options.removes {
             roots.extend(self.applied.iter().map(|it| uid(&it.value).to_owned()));
         }
         roots

@@ -238,8 +238,8 @@ fn a_job_counts_its_pods() {
         (
             json!({}),
             json!({"active": 1}),
-            (Active, "1 active"),
-            (Active, "runs"),
+            (Waiting, "1 active"),
+            (Waiting, ""),
         ),
         (
             json!({"completions": 3}),
@@ -276,6 +276,29 @@ fn a_job_counts_its_pods() {
     }
 }
 
+/// A Job was told to run before what it runs in was told to be there, in one start of five.
+#[test]
+fn a_job_runs_when_its_pods_have_begun_and_not_before() {
+    let job = json!({"metadata": {"name": "n", "uid": "u"}, "spec": {}, "status": {"active": 2}});
+    let with = |pods: &[&Value]| {
+        let mut world = World::default().with(Known::Job, job.clone());
+        for (number, status) in pods.iter().enumerate() {
+            world = world.with(Known::Pod, pod(&format!("p{number}"), "u", "", status));
+        }
+        world
+    };
+    let creating = waiting("ContainerCreating", "");
+    let (before, pending) = ((Waiting, "2 active"), json!({"phase": "Pending"}));
+    with(&[]).check(Known::Job, &[(Waiting, ""), before, (Waiting, "")]);
+    with(&[&pending]).check(Known::Job, &[(Waiting, ""), before, (Waiting, "")]);
+    with(&[&creating]).check(Known::Job, &[(Active, IMAGE), before, (Waiting, "")]);
+    let runs = [(Done, IMAGE), (Active, "2 active"), (Active, "runs")];
+    with(&[&running()]).check(Known::Job, &runs);
+    // The image of the second is there, since the first has begun with it.
+    with(&[&running(), &creating]).check(Known::Job, &runs);
+    with(&[&running(), &pending]).check(Known::Job, &runs);
+}
+
 #[test]
 fn what_is_stopped_is_no_longer_under_way() {
     let stages = vec![
@@ -284,7 +307,7 @@ fn what_is_stopped_is_no_longer_under_way() {
     ];
     let mut found = stopped(stages);
     add_address(&mut found, "http://127.0.0.1:1");
-    let cluster = "head h is ready, dashboard http://127.0.0.1:1";
+    let cluster = "dashboard http://127.0.0.1:1, head h is ready";
     assert_eq!(found[0], Stage::new(Name::Cluster, Done, cluster));
     assert_eq!(found[1], Stage::new(Name::Job, Waiting, "stopped"));
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::super::progress::{Stage, State};
+use crate::terminal::visible;
 
 const TURNS: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -81,8 +82,8 @@ fn in_words(time: Duration) -> String {
 
 /// A terminal would break the region at what is no plain character.
 fn one_line(text: &str) -> String {
-    let words = text.split(|it: char| it.is_whitespace() || it.is_control());
-    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let text = visible(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
@@ -104,7 +105,7 @@ mod tests {
         let stage = Stage::new(
             Name::Cluster,
             State::Active,
-            "head\n x-head \x1b[31mstarts slowly",
+            "head\n x-head\r \x1b[2Jstarts slowly",
         );
         let pen = Pen {
             width: 40,
@@ -112,7 +113,7 @@ mod tests {
             turn: 0,
         };
         let line = pen.line(&stage, Some(Duration::from_secs(75)));
-        assert_eq!(line, "⠋ cluster      head x-head [31m… 1m15s");
+        assert_eq!(line, "⠋ cluster      head x-head^M ^[… 1m15s");
         assert!(line.chars().count() < 40);
         let coloured = Pen {
             has_colours: true,

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use http::Method;
 use serde_json::{Value, json};
 use sundown_decide::ray_job::ANNOTATION_READER;
+use sundown_model::path::part;
 use tokio::time::sleep;
 
 use super::{LOOK_INTERVAL, Session, Turn};
@@ -20,7 +21,7 @@ impl Session {
     /// Nothing comes of some logs: whoever reads this shall know what is missing.
     pub(super) fn give_up(&mut self) -> Result<Turn, Complaint> {
         let parts = self.target.parts(&self.snapshot);
-        let logs = self.logs.give_up(&parts, self.removes);
+        let logs = self.logs.give_up(&parts, self.options.removes);
         self.screen.tell(&Event::LogsIncomplete { logs: &logs })?;
         Ok(Turn::Goes)
     }
@@ -42,7 +43,7 @@ impl Session {
     /// Where the job is on the server.
     fn path(&self) -> String {
         let collection = self.target.kind.path(Some(&self.target.namespace));
-        format!("{collection}/{}", self.target.name)
+        format!("{collection}/{}", part(&self.target.name))
     }
 
     pub(super) async fn delete(&mut self) -> Result<Turn, Complaint> {
@@ -81,7 +82,7 @@ impl Session {
         match self.deleted.take() {
             Some(mut names) => {
                 let mut count = self.deleted_count;
-                if self.removes {
+                if self.options.removes {
                     let target = &self.target.uid;
                     let beside: Vec<Applied> = self.applied.drain(..).collect();
                     let is_beside = |it: &Applied| uid(&it.value) != target;
