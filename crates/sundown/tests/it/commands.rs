@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 
-use crate::process::{stderr, stdout, sundown};
+use crate::process::{call, stderr, stdout};
 
 fn check(arguments: &[&str], code: i32, expect: &str) -> Result<()> {
     let home = tempfile::tempdir()?;
-    let output = sundown(home.path(), arguments).output()?;
+    let output = call(home.path(), arguments)?;
     let said = stdout(&output) + &stderr(&output);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
     assert!(said.contains(expect), "{arguments:?}: {said}");

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde_json::Value;
 
-use crate::process::{Up, stderr, stdout, sundown};
+use crate::process::{Up, call, stderr, stdout, sundown};
 
 /// A data directory that a control plane has used and left.
 fn used(home: &Path) -> Result<PathBuf> {
@@ -21,7 +21,7 @@ fn used(home: &Path) -> Result<PathBuf> {
 
 /// Runs `sundown db WHAT`; gives its exit code and all that it said.
 fn db(home: &Path, arguments: &[&str]) -> Result<(Option<i32>, String)> {
-    let output = sundown(home, &["db"]).args(arguments).output()?;
+    let output = sundown_testing::output(sundown(home, &["db"]).args(arguments))?;
     Ok((output.status.code(), stdout(&output) + &stderr(&output)))
 }
 
@@ -57,7 +57,7 @@ fn a_directory_in_use_is_refused_by_name() -> Result<()> {
     let home = tempfile::tempdir()?;
     let up = Up::start_durable(home.path(), &[])?;
     let pid = format!("process {}", up.started["pid"]);
-    let second = sundown(home.path(), &["up"]).output()?;
+    let second = call(home.path(), &["up"])?;
     assert_eq!(second.status.code(), Some(1));
     let said = stderr(&second);
     assert!(said.contains(&pid), "{said}");
@@ -73,7 +73,7 @@ fn a_directory_in_use_is_refused_by_name() -> Result<()> {
 fn a_damaged_directory_is_refused_with_a_report_and_a_way_on() -> Result<()> {
     let home = tempfile::tempdir()?;
     let data = used(home.path())?;
-    let journal = data.join("db/0.jnl");
+    let journal = data.join("state/db/0.jnl");
     let mut bytes = fs::read(&journal)?;
     let last = bytes.iter().rposition(|byte| *byte != 0).context("empty")?;
     bytes.truncate(last - 20);
@@ -83,7 +83,7 @@ fn a_damaged_directory_is_refused_with_a_report_and_a_way_on() -> Result<()> {
     assert_eq!(code, Some(1), "{report}");
     assert!(report.contains("is damaged: "), "{report}");
     assert!(report.contains("acknowledged up to revision "), "{report}");
-    let refused = sundown(home.path(), &["up"]).output()?;
+    let refused = call(home.path(), &["up"])?;
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(stderr(&refused), report, "a start says the same");
     assert_eq!(fs::read(&journal)?, bytes, "nothing was changed");
@@ -93,7 +93,7 @@ fn a_damaged_directory_is_refused_with_a_report_and_a_way_on() -> Result<()> {
     let revision = way_on.split_whitespace().next().context("no revision")?;
     let up = Up::start_durable(home.path(), &[word.trim(), revision])?;
     assert_eq!(up.terminate()?, Some(0));
-    let kept = data.join("damaged-1/db/0.jnl");
+    let kept = data.join("state/damaged-1/db/0.jnl");
     assert_eq!(fs::read(kept)?, bytes, "the damaged files are kept");
     let (code, said) = db(home.path(), &["verify"])?;
     assert_eq!(code, Some(0), "{said}");
@@ -104,8 +104,8 @@ fn a_damaged_directory_is_refused_with_a_report_and_a_way_on() -> Result<()> {
 fn a_lost_identity_is_told_with_what_to_do() -> Result<()> {
     let home = tempfile::tempdir()?;
     let data = used(home.path())?;
-    fs::remove_file(data.join("identity.json"))?;
-    let refused = sundown(home.path(), &["up"]).output()?;
+    fs::remove_file(data.join("state/identity.json"))?;
+    let refused = call(home.path(), &["up"])?;
     assert_eq!(refused.status.code(), Some(1));
     let said = stderr(&refused);
     assert!(said.contains("--new-identity"), "{said}");

@@ -18,10 +18,9 @@ const OTHERS: [&str; 6] = [
 #[test]
 fn there_is_one_tls_stack() -> Result<()> {
     let tree = ["tree", "--package", "sundown", "--edges", "normal"];
-    let output = Command::new(env!("CARGO"))
-        .args(tree)
-        .args(["--prefix", "none", "--format", "{p}", "--offline"])
-        .output()?;
+    let mut cargo = Command::new(env!("CARGO"));
+    let words = ["--prefix", "none", "--format", "{p}", "--offline"];
+    let output = sundown_testing::output(cargo.args(tree).args(words))?;
     ensure!(output.status.success(), "cargo tree: {output:?}");
     let tree = String::from_utf8(output.stdout)?;
     let crates: BTreeSet<_> = tree

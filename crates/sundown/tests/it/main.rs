@@ -1,9 +1,14 @@
 //! The shipped binary as a user calls it.
 
+mod access_end_to_end;
+mod checkout;
 mod commands;
 mod db;
 mod dependencies;
+mod foreign;
+mod hostile_manifests_end_to_end;
 mod node_end_to_end;
+mod other_users;
 mod process;
 mod run_end_to_end;
 mod up;

@@ -6,19 +6,20 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use kube::Client;
 use serde_json::{Value, json};
+use sundown_testing::{BOUND, within};
 
 use crate::process::Up;
 
-/// How long anything may take; reached by a failure only.
-const BOUND: Duration = Duration::from_mins(2);
 const PAUSE: Duration = Duration::from_millis(50);
 const PODS: &str = "/api/v1/namespaces/default/pods";
+const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 
 /// Lists the pods of its namespace as any client in a cluster does, until it is told to stop.
 const ASKS: &str = r#"
-import json, os, ssl, time, urllib.request
+import json, os, ssl, time, urllib.error, urllib.request
 base = "/var/run/secrets/kubernetes.io/serviceaccount/"
 trust = ssl.create_default_context(cafile=base + "ca.crt")
 def ask(host, path, body=None):
@@ -31,8 +32,11 @@ seen = set()
 while True:
     for host in [given, "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]:
         try:
-            names = [it["metadata"]["name"] for it in ask(host, f"/api/v1/namespaces/{own}/pods")["items"]]
             who = ask(host, "/apis/authentication.k8s.io/v1/selfsubjectreviews", b'{"kind":"SelfSubjectReview","apiVersion":"authentication.k8s.io/v1"}')
+            try:
+                names = [it["metadata"]["name"] for it in ask(host, f"/api/v1/namespaces/{own}/pods")["items"]]
+            except urllib.error.HTTPError as refused:
+                names = refused.code
             line = f"{host} {who['status']['userInfo']['username']} {names}"
         except Exception as error:
             line = f"{host} failed"
@@ -63,7 +67,8 @@ impl Plane {
         } else {
             body.to_string().into_bytes()
         };
-        Ok(self.client.request_text(request.body(body)?).await?)
+        let answer = self.client.request_text(request.body(body)?);
+        Ok(within(format!("an answer to {method} {path}"), answer).await??)
     }
 
     async fn create(&self, name: &str, image: &str, command: &[&str]) -> Result<()> {
@@ -132,16 +137,19 @@ async fn what_pods_write_is_read_and_followed_to_its_end() -> Result<()> {
         previous.contains("previous terminated container"),
         "{previous}"
     );
-    // Followed until it is deleted: the stream ends with the run.
-    let followed = plane.log("talks", "follow=true");
-    let removed = async {
-        tokio::time::sleep(PAUSE).await;
-        plane.remove_all().await
-    };
-    let both = async { tokio::join!(followed, removed) };
-    let (followed, removed) = tokio::time::timeout(BOUND, both).await?;
-    removed?;
-    assert_eq!(followed?, "one\ntwo\n");
+    // Followed until it is deleted: the stream ends with the run. It is deleted when the stream has begun.
+    let path = format!("{PODS}/talks/log?follow=true");
+    let request = http::Request::get(path).body(Vec::new())?;
+    let followed = plane.client.request_stream(request);
+    let followed = within("a log that is followed", followed).await??;
+    let mut lines = followed.lines();
+    for expect in ["one", "two"] {
+        let line = within(format!("the line {expect}"), lines.try_next()).await??;
+        assert_eq!(line.as_deref(), Some(expect));
+    }
+    plane.remove_all().await?;
+    let end = within("the end of the log", lines.try_next()).await??;
+    assert_eq!(end, None);
     assert_eq!(plane.up.terminate()?, Some(0));
     Ok(())
 }
@@ -154,14 +162,25 @@ async fn a_pod_reaches_the_api_server_by_its_name_over_restarts() -> Result<()> 
         .create("asks", "python:3", &["python3", "-c", ASKS])
         .await?;
     let account = "system:serviceaccount:default:default";
-    let expect = |host: &str| format!("{host} {account} ['asks']");
+    let expect = |host: &str, what: &str| format!("{host} {account} {what}");
     let hosts = [
         "kubernetes.default.svc:443",
         "kubernetes.default.svc",
         "kubernetes.default.svc.cluster.local",
     ];
-    let has_all = |log: &str| hosts.iter().all(|host| log.contains(&expect(host)));
-    plane.says("asks", has_all).await?;
+    let has_all = |log: &str, what: &str| {
+        let mut hosts = hosts.iter();
+        hosts.all(|host| log.contains(&expect(host, what)))
+    };
+    // Its account has no rights until a binding gives it some.
+    plane.says("asks", |log| has_all(log, "403")).await?;
+    let binding = json!({
+        "metadata": { "name": "asks" },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view" },
+        "subjects": [{ "kind": "ServiceAccount", "name": "default" }],
+    });
+    plane.text("POST", BINDINGS, &binding).await?;
+    plane.says("asks", |log| has_all(log, "['asks']")).await?;
     // Killed, so that the node and the pod stay.
     drop(plane);
     let plane = Plane::start(home.path()).await?;

@@ -1,11 +1,11 @@
 //! Calls of the binary, in a home of their own.
 
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
+use sundown_testing::{Lines, TestBound};
 
 /// A call of the binary that sees nothing of the user's own settings.
 pub(crate) fn sundown(home: &Path, arguments: &[&str]) -> Command {
@@ -25,6 +25,11 @@ pub(crate) fn sundown(home: &Path, arguments: &[&str]) -> Command {
     command
 }
 
+/// Runs a call to its end.
+pub(crate) fn call(home: &Path, arguments: &[&str]) -> Result<Output> {
+    sundown_testing::output(&mut sundown(home, arguments))
+}
+
 pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -36,6 +41,7 @@ pub(crate) fn stderr(output: &Output) -> String {
 /// A running `sundown up`, killed when dropped.
 pub(crate) struct Up {
     child: Child,
+    _bound: TestBound,
     /// What it said once it was up.
     pub(crate) started: Value,
 }
@@ -57,17 +63,19 @@ impl Up {
         )
     }
 
-    fn spawn(mut command: Command, arguments: &[&str]) -> Result<Self> {
+    /// Starts one by a call of the binary that says the rest, and waits for its word.
+    pub(crate) fn spawn(mut command: Command, arguments: &[&str]) -> Result<Self> {
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
-        let stdout = child.stdout.take().context("stdout is piped")?;
-        let mut line = String::new();
-        BufReader::new(stdout).read_line(&mut line)?;
-        let started = serde_json::from_str(&line).with_context(|| format!("said {line:?}"));
+        let lines = Lines::of(child.stdout.take().context("stdout is piped")?);
+        // From here on it is ended with this value, whatever it says.
         let mut up = Self {
             child,
+            _bound: TestBound::of_this_test(),
             started: Value::Null,
         };
-        up.started = started?;
+        let line = lines.next("the first word of `sundown up`")?;
+        let line = line.context("`sundown up` ended without a word")?;
+        up.started = serde_json::from_str(&line).with_context(|| format!("said {line:?}"))?;
         Ok(up)
     }
 
@@ -79,7 +87,8 @@ impl Up {
     pub(crate) fn terminate(mut self) -> Result<Option<i32>> {
         let id = self.child.id().to_string();
         Command::new("kill").arg(id).status().context("run kill")?;
-        Ok(self.child.wait()?.code())
+        let ended = sundown_testing::end(&mut self.child, "the end of `sundown up`")?;
+        Ok(ended.code())
     }
 }
 

@@ -3,26 +3,29 @@
 //! each test says so and is over.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
+use sundown_testing::{BOUND, Lines, TestBound};
 
 use crate::process::{stderr, stdout, sundown};
 
-/// Generous: it bounds a hang, it measures nothing.
-const PATIENCE: Duration = Duration::from_mins(2);
-
 /// A home with a data directory; what still runs there is ended with it.
-struct Home(tempfile::TempDir);
+struct Home {
+    directory: tempfile::TempDir,
+    _bound: TestBound,
+}
 
 impl Home {
     /// None: pods cannot run on this machine.
     fn new() -> Result<Option<Self>> {
-        let home = Self(tempfile::tempdir()?);
+        let home = Self {
+            directory: tempfile::tempdir()?,
+            _bound: TestBound::of_this_test(),
+        };
         let script = home.job("probe", "exit 0")?;
         let output = home.run(&[&script])?;
         if output.status.success() {
@@ -42,7 +45,7 @@ impl Home {
     }
 
     fn path(&self) -> &Path {
-        self.0.path()
+        self.directory.path()
     }
 
     fn data(&self) -> PathBuf {
@@ -50,7 +53,7 @@ impl Home {
     }
 
     fn call(&self, arguments: &[&str]) -> Result<Output> {
-        Ok(sundown(self.path(), arguments).output()?)
+        sundown_testing::output(&mut sundown(self.path(), arguments))
     }
 
     fn run(&self, arguments: &[&str]) -> Result<Output> {
@@ -62,8 +65,7 @@ impl Home {
     fn begin(&self, arguments: &[&str]) -> Result<Begun> {
         let mut command = sundown(self.path(), &["run", "-o", "json"]);
         let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
-        let lines = child.stdout.take().context("stdout is piped")?;
-        let lines = BufReader::new(lines);
+        let lines = Lines::of(child.stdout.take().context("stdout is piped")?);
         let log = Vec::new();
         Ok(Begun { child, lines, log })
     }
@@ -90,7 +92,7 @@ impl Home {
 
     /// Processes and mounts of the node; files of pods that have ended are none.
     fn alive(&self) -> Result<Vec<String>> {
-        let left = sundown_node::leftovers(&self.data())?;
+        let left = sundown_node::leftovers(&self.data().join("state"))?;
         let is_alive = |it: &String| it.starts_with("process ") || it.starts_with("mount");
         Ok(left.into_iter().filter(is_alive).collect())
     }
@@ -106,20 +108,20 @@ impl Drop for Home {
 /// A run under way.
 struct Begun {
     child: Child,
-    lines: BufReader<std::process::ChildStdout>,
+    lines: Lines,
     /// What the job wrote, as far as it was read.
     log: Vec<String>,
 }
 
 impl Begun {
     /// Reads on until an event is as wanted.
-    fn until(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Result<Value> {
+    fn until(&mut self, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Result<Value> {
         let begun_at = Instant::now();
-        let mut line = String::new();
-        while begun_at.elapsed() < PATIENCE {
-            line.clear();
-            ensure!(self.lines.read_line(&mut line)? > 0, "the run has ended");
-            let event: Value = serde_json::from_str(&line)?;
+        let mut last = String::new();
+        while begun_at.elapsed() < BOUND {
+            let line = self.lines.next(what)?;
+            last = line.with_context(|| format!("the run ended before {what}; last was {last}"))?;
+            let event: Value = serde_json::from_str(&last)?;
             if event["event"] == "log" {
                 self.log.extend(event["line"].as_str().map(str::to_owned));
             }
@@ -127,12 +129,16 @@ impl Begun {
                 return Ok(event);
             }
         }
-        bail!("not in time; last was {line}")
+        bail!("waited {BOUND:?} for {what}; last was {last}")
     }
 
+    /// A job is told to run only after what it runs in is told to be there.
     fn until_running(&mut self) -> Result<()> {
-        self.until(|it| it["stage"] == "job" && it["text"] == "runs")?;
-        self.until(|it| it["stage"] == "environment" && it["state"] == "done")?;
+        let is_done = |it: &Value| it["stage"] == "environment" && it["state"] == "done";
+        let runs = |it: &Value| it["stage"] == "job" && it["text"] == "runs";
+        let first = self.until("an environment or a job", |it| is_done(it) || runs(it))?;
+        ensure!(is_done(&first), "the job runs without an environment");
+        self.until("a job that runs", runs)?;
         Ok(())
     }
 
@@ -141,10 +147,9 @@ impl Begun {
     }
 
     fn code(mut self) -> Result<Option<i32>> {
-        // What it still says has to be read, or it waits for us.
-        let mut line = String::new();
-        while self.lines.read_line(&mut line)? > 0 {}
-        Ok(self.child.wait()?.code())
+        while self.lines.next("the end of a run")?.is_some() {}
+        let ended = sundown_testing::end(&mut self.child, "the end of a run")?;
+        Ok(ended.code())
     }
 }
 
@@ -240,13 +245,15 @@ fn a_run_goes_on_when_its_control_plane_is_killed() -> Result<()> {
     let second = home.begin(&[&file])?;
     let pid = home.status()?["pid"].to_string();
     kill("-9", &pid)?;
-    let back = run.until(|it| it["event"] == "controlPlane" && it["state"] == "back")?;
+    let back = run.until("a new control plane", |it| {
+        it["event"] == "controlPlane" && it["state"] == "back"
+    })?;
     assert_ne!(back["pid"].to_string(), pid);
     let seen = run.log.len();
-    run.until(|it| it["event"] == "log")?;
+    run.until("a line of the log", |it| it["event"] == "log")?;
     assert_eq!(run.log.len(), seen + 1);
     fs::write(gate.join("open"), "")?;
-    let result = run.until(|it| it["event"] == "result")?;
+    let result = run.until("the result", |it| it["event"] == "result")?;
     assert_eq!(result["exitCode"], 5);
     let all: Vec<String> = (1..=run.log.len()).map(|it| it.to_string()).collect();
     assert_eq!(run.log, all, "each line once, over the restart");
@@ -274,22 +281,24 @@ fn a_signal_is_heard_while_the_control_plane_is_away() -> Result<()> {
         if let Ok(hold) = sundown_disk::Hold::take(&home.data()) {
             break hold;
         }
-        ensure!(begun_at.elapsed() < PATIENCE, "the directory is not free");
+        ensure!(begun_at.elapsed() < BOUND, "the directory is not free");
     };
     run.signal("-CONT")?;
-    run.until(|it| it["event"] == "controlPlane" && it["state"] == "lost")?;
+    run.until("a lost control plane", |it| {
+        it["event"] == "controlPlane" && it["state"] == "lost"
+    })?;
     run.signal("-INT")?;
     let is_note = |it: &Value, word: &str| it["text"].as_str().is_some_and(|it| it.contains(word));
-    run.until(|it| is_note(it, "stopping"))?;
+    run.until("a run that stops", |it| is_note(it, "stopping"))?;
     run.signal("-INT")?;
-    let left = run.until(|it| is_note(it, "left as it is"))?;
+    let left = run.until("what is left", |it| is_note(it, "left as it is"))?;
     assert!(is_note(&left, "job/endless"), "{left}");
     assert_eq!(run.code()?, Some(130));
     drop(hold);
     // The one that it had started meanwhile may come up now.
     let begun_at = Instant::now();
     while is_starting(&home.data())? {
-        ensure!(begun_at.elapsed() < PATIENCE, "a control plane stays");
+        ensure!(begun_at.elapsed() < BOUND, "a control plane stays");
         home.call(&["down"])?;
     }
     Ok(())
@@ -318,7 +327,7 @@ fn a_signal_deletes_the_job_and_waits_until_it_is_gone() -> Result<()> {
     let mut run = home.begin(&[&file])?;
     run.until_running()?;
     run.signal("-INT")?;
-    run.until(|it| it["event"] == "removed")?;
+    run.until("what is removed", |it| it["event"] == "removed")?;
     assert_eq!(run.code()?, Some(130));
     assert_eq!(home.status()?["runs"], serde_json::json!([]));
     Ok(())
@@ -352,10 +361,7 @@ fn down_ends_pods_with_a_control_plane_and_without() -> Result<()> {
     kill("-9", &status["pid"].to_string())?;
     let begun_at = Instant::now();
     while home.status()?["up"] == true {
-        ensure!(
-            begun_at.elapsed() < PATIENCE,
-            "a killed control plane answers"
-        );
+        ensure!(begun_at.elapsed() < BOUND, "a killed control plane answers");
     }
     assert!(
         !home.alive()?.is_empty(),

@@ -6,11 +6,11 @@ use std::process::Output;
 use anyhow::Result;
 use serde_json::Value;
 
-use crate::process::{Up, stderr, stdout, sundown};
+use crate::process::{Up, call, stderr, stdout, sundown};
 
 fn explain(home: &Path, up: &Up, arguments: &[&str]) -> Result<Output> {
     let mut command = sundown(home, &["explain", "--kubeconfig", up.kubeconfig()]);
-    Ok(command.args(arguments).output()?)
+    sundown_testing::output(command.args(arguments))
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn leaves_nothing_behind() -> Result<()> {
     let up = Up::start(home.path(), &[])?;
     assert!(up.started["start_ms"].as_f64() > Some(0.0));
     let kubeconfig = Path::new(up.kubeconfig()).to_owned();
-    assert!(kubeconfig.starts_with(home.path().join(".local/state/sundown")));
+    assert!(kubeconfig.starts_with(home.path().join(".local/state/sundown-ephemeral")));
     assert!(kubeconfig.exists());
     assert_eq!(up.terminate()?, Some(0));
     assert!(!kubeconfig.exists());
@@ -78,10 +78,28 @@ fn a_recorded_flight_is_flown_again() -> Result<()> {
     let record = record.to_str().unwrap_or_default();
     let up = Up::start(home.path(), &["--flight-record", record])?;
     assert_eq!(up.terminate()?, Some(0));
-    let output = sundown(home.path(), &["sim", "--replay", record]).output()?;
+    let output = call(home.path(), &["sim", "--replay", record])?;
     let said = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{said}{}", stderr(&output));
     assert!(said.contains("the same as recorded"), "{said}");
     assert!(said.contains("> #1 ask what is served"), "{said}");
+    Ok(())
+}
+
+/// Commands use the kubeconfig of the data directory, wherever else one was asked for.
+#[test]
+fn a_kubeconfig_elsewhere_does_not_hide_the_control_plane() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let elsewhere = home.path().join("config");
+    let place = elsewhere.display().to_string();
+    let up = Up::start_durable(home.path(), &["--kubeconfig", &place])?;
+    assert_eq!(up.kubeconfig(), place);
+    let own = home.path().join(".local/state/sundown/kubeconfig");
+    assert_eq!(std::fs::read(&own)?, std::fs::read(&elsewhere)?);
+    let output = sundown(home.path(), &["status"]).output()?;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains(&place), "{}", stdout(&output));
+    assert_eq!(up.terminate()?, Some(0));
+    assert!(!own.exists() && !elsewhere.exists());
     Ok(())
 }

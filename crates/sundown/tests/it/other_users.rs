@@ -1,0 +1,445 @@
+//! What other users of the machine and pages of the web can do: nothing. The shipped binary with real pods; the
+//! parts that need a second user run where the tests run as root.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::{Value, json};
+use sundown_testing::BOUND;
+
+use crate::process::{Up, stderr, sundown};
+
+const PAUSE: Duration = Duration::from_millis(50);
+/// A user that every system has, and that owns nothing.
+const STRANGER: u32 = 65534;
+
+fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        eprintln!("skipped: a second user needs root");
+    }
+    is_root
+}
+
+/// A program of the other user.
+fn as_stranger(program: &str, arguments: &[&str]) -> Command {
+    let mut command = Command::new(program);
+    command.uid(STRANGER).gid(STRANGER).current_dir("/");
+    command.stdin(Stdio::null()).args(arguments);
+    command
+}
+
+/// A control plane with a pod that serves HTTP and writes down what it is asked for.
+struct Served {
+    up: Up,
+    client: kube::Client,
+}
+
+impl Served {
+    async fn start(home: &Path) -> Result<Self> {
+        let up = Up::start_durable(home, &["--node"])?;
+        let kubeconfig = Path::new(up.kubeconfig()).to_owned();
+        let client = sundown_driver::connect(Some(&kubeconfig)).await?.client;
+        let served = Self { up, client };
+        let program = ["python3", "-u", "-m", "http.server", "8265"];
+        let pod = json!({
+            "metadata": {"name": "web", "labels": {"app": "web"}},
+            "spec": {"restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [
+                {"name": "main", "image": "python:3", "command": program}]},
+        });
+        let service = json!({
+            "metadata": {"name": "web"},
+            "spec": {"selector": {"app": "web"}, "ports": [{"port": 8265}]},
+        });
+        served.ask("POST", "pods", &pod).await?;
+        served.ask("POST", "services", &service).await?;
+        Ok(served)
+    }
+
+    async fn ask(&self, method: &str, path: &str, body: &Value) -> Result<String> {
+        let path = format!("/api/v1/namespaces/default/{path}");
+        let request = http::Request::builder().method(method).uri(path);
+        let request = request.header("content-type", "application/json");
+        let body = match body {
+            Value::Null => Vec::new(),
+            body => body.to_string().into_bytes(),
+        };
+        let answer = self.client.request_text(request.body(body)?);
+        Ok(tokio::time::timeout(BOUND, answer).await??)
+    }
+
+    fn data(&self) -> Result<&Path> {
+        Ok(Path::new(
+            self.up.started["data"].as_str().context("a directory")?,
+        ))
+    }
+
+    /// Opens a forward and waits until the server behind it answers.
+    async fn forward(&self) -> Result<Forward> {
+        let begun_at = Instant::now();
+        let socket = socket(self.data()?, "control.sock")?;
+        loop {
+            let forward = Forward::open(&socket)?;
+            if let Some(forward) = forward
+                && forward.get("/", &[&forward.bearer()])?.contains(" 200 ")
+            {
+                return Ok(forward);
+            }
+            ensure!(begun_at.elapsed() < BOUND, "the pod does not serve");
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    async fn end(self) -> Result<()> {
+        self.ask("DELETE", "pods/web", &Value::Null).await?;
+        let begun_at = Instant::now();
+        while self
+            .ask("GET", "pods", &Value::Null)
+            .await?
+            .contains("\"web\"")
+        {
+            ensure!(begun_at.elapsed() < BOUND, "the pod stays");
+            tokio::time::sleep(PAUSE).await;
+        }
+        ensure!(self.up.terminate()? == Some(0));
+        Ok(())
+    }
+}
+
+/// A socket of a data directory, wherever in it that lies.
+fn socket(data: &Path, name: &str) -> Result<PathBuf> {
+    let mut places = vec![data.to_owned()];
+    for entry in fs::read_dir(data)?.flatten() {
+        places.push(entry.path());
+    }
+    let mut found = places.into_iter().map(|it| it.join(name));
+    found
+        .find(|it| it.exists())
+        .with_context(|| format!("no {name}"))
+}
+
+/// An open forward, as the documented lines of the control socket give it.
+struct Forward {
+    port: u16,
+    token: String,
+    _open: BufReader<UnixStream>,
+}
+
+impl Forward {
+    /// None: nothing stands behind the service yet.
+    fn open(socket: &Path) -> Result<Option<Self>> {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(BOUND))?;
+        let ask = json!({"forward": {"namespace": "default", "service": "web", "port": 8265}});
+        stream.write_all(format!("{ask}\n").as_bytes())?;
+        let mut open = BufReader::new(stream);
+        let mut line = String::new();
+        open.read_line(&mut line)?;
+        let answer: Value = serde_json::from_str(&line)?;
+        let forwarded = &answer["forwarded"];
+        let Some(port) = forwarded["port"].as_u64() else {
+            return Ok(None);
+        };
+        let token = forwarded["token"].as_str().context("a token")?.to_owned();
+        Ok(Some(Self {
+            port: u16::try_from(port)?,
+            token,
+            _open: open,
+        }))
+    }
+
+    fn bearer(&self) -> String {
+        format!("Authorization: Bearer {}", self.token)
+    }
+
+    fn host(&self) -> String {
+        format!("127.0.0.1:{}", self.port)
+    }
+
+    /// The whole answer to one request; `Host` is the right one unless it is given.
+    fn get(&self, path: &str, headers: &[&str]) -> Result<String> {
+        let mut request = format!("GET {path} HTTP/1.1\r\nConnection: close\r\n");
+        if !headers.iter().any(|it| it.starts_with("Host:")) {
+            let host = self.host();
+            request.extend(["Host: ", &host, "\r\n"]);
+        }
+        for header in headers {
+            request.extend([header, "\r\n"]);
+        }
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(BOUND))?;
+        stream.write_all(format!("{request}\r\n").as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer).into_owned())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forward_serves_its_user_and_no_page_of_the_web() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let served = Served::start(home.path()).await?;
+    let forward = served.forward().await?;
+    let cookie = format!("Cookie: sundown-{}={}", forward.port, forward.token);
+    let is = |answer: &str, status: &str| answer.starts_with(&format!("HTTP/1.1 {status} "));
+
+    // As a browser opens the printed address.
+    let kept = forward.get(&format!("/?token={}", forward.token), &[])?;
+    assert!(is(&kept, "303"), "{kept}");
+    let set = format!(
+        "set-cookie: sundown-{}={}; HttpOnly; SameSite=Strict; Path=/",
+        forward.port, forward.token
+    );
+    assert!(kept.contains(&set), "{kept}");
+    assert!(kept.contains(&format!("location: http://{}/\r\n", forward.host())));
+    let known = forward.get("/known", &[&cookie, "Sec-Fetch-Site: none"])?;
+    assert!(is(&known, "404"), "by the pod's server: {known}");
+    assert!(is(&forward.get("/", &[&cookie])?, "200"));
+
+    let evil = [
+        vec![],
+        vec!["Cookie: sundown-1=x"],
+        vec![&*cookie, "Host: evil.example"],
+        vec![&*cookie, "Origin: https://evil.example"],
+        vec![&*cookie, "Sec-Fetch-Site: cross-site"],
+        vec![
+            &*cookie,
+            "Origin: https://evil.example",
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+        ],
+    ];
+    for headers in evil {
+        let answer = forward.get("/evil", &headers)?;
+        assert!(is(&answer, "403"), "{headers:?}: {answer}");
+    }
+
+    if is_root() {
+        let port = forward.port.to_string();
+        for way in ["waits", "closes"] {
+            let output =
+                as_stranger("python3", &["-c", ASKS, &port, &forward.token, way]).output()?;
+            assert_eq!(
+                String::from_utf8_lossy(&output.stdout),
+                "closed\n",
+                "{}",
+                stderr(&output)
+            );
+        }
+    }
+    let log = served.ask("GET", "pods/web/log", &Value::Null).await?;
+    assert!(log.contains("/known") && !log.contains("/evil"), "{log}");
+    assert!(!log.contains("/stranger"), "{log}");
+    served.end().await
+}
+
+/// Asks with the right token; one way is to be gone before it can be looked whose the connection was.
+const ASKS: &str = r#"
+import socket, sys
+port, token, way = int(sys.argv[1]), sys.argv[2], sys.argv[3]
+s = socket.create_connection(("127.0.0.1", port))
+s.settimeout(60)
+try:
+    s.sendall(f"GET /stranger HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
+    answer = b"" if way == "closes" else s.recv(100)
+except OSError:
+    answer = b""
+s.close()
+print("closed" if answer == b"" else answer)
+"#;
+
+/// A program of the other user that is ended with the test.
+struct Stranger(Child);
+
+impl Stranger {
+    /// Starts it and waits for its first line.
+    fn start(mut command: Command) -> Result<Self> {
+        let mut child = command.stdout(Stdio::piped()).spawn()?;
+        let stdout = child.stdout.take().context("stdout is piped")?;
+        let stranger = Self(child);
+        let mut line = String::new();
+        // It says so or ends: either way the line comes.
+        BufReader::new(stdout).read_line(&mut line)?;
+        ensure!(line == "ready\n", "the other user's program says {line:?}");
+        Ok(stranger)
+    }
+}
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Passes for a control plane whose kubeconfig runs a program. Ends by itself should the test be killed.
+const PRETENDS: &str = r#"
+import json, os, signal, socket, sys
+signal.alarm(300)
+place = sys.argv[1]
+s = socket.socket(socket.AF_UNIX)
+s.bind(place + "/control.sock")
+os.chmod(place + "/control.sock", 0o777)
+s.listen()
+print("ready", flush=True)
+hello = {"version": "0.1.0", "pid": 1, "url": "https://127.0.0.1:1", "kubeconfig": place + "/evil"}
+while True:
+    c, _ = s.accept()
+    try:
+        c.recv(1000)
+        c.sendall(json.dumps({"hello": hello}).encode() + b"\n")
+    except OSError:
+        pass
+"#;
+
+#[test]
+fn a_control_socket_of_another_user_is_not_believed() -> Result<()> {
+    if !is_root() {
+        return Ok(());
+    }
+    let home = tempfile::tempdir()?;
+    let data = home.path().join("data");
+    fs::create_dir(&data)?;
+    for place in [home.path(), &data] {
+        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
+    }
+    std::os::unix::fs::chown(&data, Some(STRANGER), Some(STRANGER))?;
+    let marker = home.path().join("marker");
+    let evil = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "users": [{"name": "u", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1",
+            "command": "touch", "args": [marker], "interactiveMode": "Never"}}}]});
+    fs::write(data.join("evil"), evil.to_string())?;
+    let place = data.display().to_string();
+    let _stranger = Stranger::start(as_stranger("python3", &["-c", PRETENDS, &place]))?;
+    let job = home.path().join("job.yaml");
+    fs::write(
+        &job,
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
+    )?;
+    let job = job.display().to_string();
+    for command in [&["status"][..], &["down"], &["run", &job]] {
+        let output = sundown(home.path(), command)
+            .args(["--data-dir", &place])
+            .output()?;
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{command:?} {said}");
+        assert!(said.contains("belongs to user 65534"), "{command:?} {said}");
+        assert!(said.contains(&place), "{command:?} {said}");
+    }
+    assert!(
+        !marker.exists(),
+        "a program of the other user's kubeconfig ran"
+    );
+    Ok(())
+}
+
+/// With modes that let others in, as a careless user may set them.
+#[test]
+fn sockets_answer_their_own_user_only() -> Result<()> {
+    if !is_root() {
+        return Ok(());
+    }
+    let home = tempfile::tempdir()?;
+    let up = Up::start_durable(home.path(), &[])?;
+    let data = PathBuf::from(up.started["data"].as_str().context("a directory")?);
+    let socket = socket(&data, "control.sock")?;
+    for place in socket
+        .ancestors()
+        .skip(1)
+        .take_while(|it| it.starts_with(home.path()))
+    {
+        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
+    }
+    fs::set_permissions(&socket, fs::Permissions::from_mode(0o666))?;
+    let asks = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(60)
+s.connect(sys.argv[1])
+try:
+    s.sendall(b'\"status\"\\n')
+    print('answer', s.recv(100))
+except OSError:
+    print('answer', b'')";
+    let place = socket.display().to_string();
+    let output = as_stranger("python3", &["-c", asks, &place]).output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(said, "answer b''\n", "{}", stderr(&output));
+    let output = Command::new("python3")
+        .args(["-c", asks, &place])
+        .output()?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.contains("runsPods"), "{said}");
+    assert_eq!(up.terminate()?, Some(0));
+    Ok(())
+}
+
+/// Everything that another user can come to below a directory.
+fn open_to_others(place: &Path, found: &mut Vec<String>) -> Result<()> {
+    let Ok(about) = fs::symlink_metadata(place) else {
+        // Gone meanwhile.
+        return Ok(());
+    };
+    let kind = about.file_type();
+    if kind.is_symlink() {
+        return Ok(());
+    }
+    let mode = about.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        found.push(format!(
+            "{mode:04o} {}{}",
+            place.display(),
+            if kind.is_socket() { "=" } else { "" }
+        ));
+    }
+    if kind.is_dir() && mode & 0o011 != 0 {
+        for entry in fs::read_dir(place)? {
+            open_to_others(&entry?.path(), found)?;
+        }
+    }
+    Ok(())
+}
+
+/// In a data directory that the user made, with the usual mode, before.
+#[test]
+fn nothing_that_is_kept_can_be_read_by_others() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let data = home.path().join("data");
+    let flight = home.path().join("flight");
+    fs::create_dir(&data)?;
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o755))?;
+    let job = home.path().join("job.yaml");
+    fs::write(
+        &job,
+        "apiVersion: batch/v1\nkind: Job\nmetadata: {name: x}\nspec:\n  backoffLimit: 0\n  template:\n    spec:\n      \
+         restartPolicy: Never\n      containers:\n      - {name: main, image: 'python:3', command: [python3, -c, 'print(1)']}\n",
+    )?;
+    let (job, place) = (job.display().to_string(), data.display().to_string());
+    let output = sundown(home.path(), &["run", &job, "--data-dir", &place]).output()?;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let mut found = Vec::new();
+    for entry in fs::read_dir(&data)? {
+        open_to_others(&entry?.path(), &mut found)?;
+    }
+    let output = sundown(home.path(), &["down", "--data-dir", &place]).output()?;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let record = flight.display().to_string();
+    let up = Up::start_durable(home.path(), &["--flight-record", &record])?;
+    assert_eq!(up.terminate()?, Some(0));
+    for place in [
+        flight,
+        home.path().join(".local/state/sundown"),
+        home.path().join(".cache/sundown"),
+    ] {
+        open_to_others(&place, &mut found)?;
+    }
+    assert_eq!(found, Vec::<String>::new());
+    Ok(())
+}
