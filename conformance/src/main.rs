@@ -9,6 +9,7 @@
 mod facts;
 mod history;
 mod normalise;
+mod questions;
 mod run;
 mod script;
 mod transcript;
@@ -19,9 +20,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 use kube::Client;
+use kube::config::Kubeconfig;
 use sundown_driver::controllers::Selection;
-use sundown_embedded::Embedded;
+use sundown_embedded::{Embedded, Listen};
 
+use crate::run::Server;
 use crate::script::Script;
 use crate::verdict::Verdict;
 
@@ -71,8 +74,8 @@ async fn main() -> Result<()> {
     match &arguments.command {
         Command::Record { kubeconfig } => record(kubeconfig, &scripts, &transcripts).await,
         Command::Drift { kubeconfig } => {
-            let client = sundown_driver::connect(Some(kubeconfig)).await?.client;
-            compare(&client, &scripts, &transcripts).await?.judge(&[])
+            let server = Server::of_file(kubeconfig).await?;
+            compare(&server, &scripts, &transcripts).await?.judge(&[])
         }
         Command::Facts { kubeconfig, into } => {
             let client = sundown_driver::connect(Some(kubeconfig)).await?.client;
@@ -83,8 +86,12 @@ async fn main() -> Result<()> {
             pending.retain(|line| line.id.starts_with(&arguments.only));
             // Nobody but the script writes, as with the oracle.
             let nobody = Selection::only([]).context("no controllers")?;
-            let embedded = Embedded::builder().controllers(nobody).start().await?;
-            let verdict = compare(&embedded.client(), &scripts, &transcripts).await?;
+            let builder = Embedded::builder().controllers(nobody);
+            let embedded = builder.listen(Listen::default()).start().await?;
+            let kubeconfig = embedded.kubeconfig().context("it listens")?;
+            let kubeconfig = Kubeconfig::from_yaml(kubeconfig)?;
+            let server = Server::new(embedded.client(), kubeconfig).await?;
+            let verdict = compare(&server, &scripts, &transcripts).await?;
             embedded.stop().await?;
             verdict.judge(&pending)
         }
@@ -115,20 +122,20 @@ async fn judge(client: &Client, rounds: u64) -> Result<()> {
 }
 
 async fn record(kubeconfig: &Path, scripts: &[Script], transcripts: &Path) -> Result<()> {
-    let client = sundown_driver::connect(Some(kubeconfig)).await?.client;
+    let server = Server::of_file(kubeconfig).await?;
     for script in scripts {
-        let answers = run::run(&client, script).await?;
+        let answers = run::run(&server, script).await?;
         transcript::write(transcripts, &script.name, &answers)?;
         println!("{}: {} requests", script.name, answers.len());
     }
     Ok(())
 }
 
-async fn compare(client: &Client, scripts: &[Script], transcripts: &Path) -> Result<Verdict> {
+async fn compare(server: &Server, scripts: &[Script], transcripts: &Path) -> Result<Verdict> {
     let mut verdict = Verdict::default();
     for script in scripts {
         let recorded = transcript::read(transcripts, &script.name)?;
-        let answers = run::run(client, script).await?;
+        let answers = run::run(server, script).await?;
         verdict.compare(&script.name, &recorded, &answers);
     }
     Ok(verdict)

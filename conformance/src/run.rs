@@ -1,34 +1,78 @@
 //! Sends a script through a client, over HTTPS or in process, and writes down the answers.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use http_body_util::BodyExt;
-use kube::Client;
 use kube::client::Body;
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::normalise::Symbols;
+use crate::questions::Questions;
 use crate::script::{Line, Script, Take};
 use crate::transcript::Answer;
 
 /// No answer takes longer, unless something hangs.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(20);
 
+/// The same for a line that asks hundreds of questions.
+const QUESTIONS_TIME_MAX: Duration = Duration::from_mins(3);
+
 const PATH: &AsciiSet = &CONTROLS.add(b' ').add(b'?').add(b'#').add(b'%').add(b'"');
 
+/// A server, as its administrator and others see it.
+pub(crate) struct Server {
+    /// The administrator's.
+    pub(crate) client: Client,
+    /// The way in over HTTPS, for those who show a token of their own.
+    config: Config,
+}
+
+impl Server {
+    /// The server of a kubeconfig.
+    pub(crate) async fn of_file(path: &Path) -> Result<Self> {
+        let client = sundown_driver::connect(Some(path)).await?.client;
+        Self::new(client, Kubeconfig::read_from(path)?).await
+    }
+
+    /// A server with a client that is there already.
+    pub(crate) async fn new(client: Client, kubeconfig: Kubeconfig) -> Result<Self> {
+        let options = KubeConfigOptions::default();
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await?;
+        // Whatever proxy the machine has, it does not lead to loopback.
+        config.proxy_url = None;
+        Ok(Self { client, config })
+    }
+
+    fn showing(&self, token: String) -> Result<Client> {
+        let mut config = self.config.clone();
+        config.auth_info = AuthInfo {
+            token: Some(token.into()),
+            ..AuthInfo::default()
+        };
+        Ok(Client::try_from(config)?)
+    }
+}
+
 /// Runs one file from the beginning to the end.
-pub(crate) async fn run(client: &Client, script: &Script) -> Result<Vec<Answer>> {
+pub(crate) async fn run(server: &Server, script: &Script) -> Result<Vec<Answer>> {
     let mut symbols = Symbols::default();
     let mut variables = BTreeMap::new();
     let mut answers = Vec::new();
     for line in &script.lines {
         symbols.begin(&line.id);
         let context = || format!("{}/{}", script.name, line.id);
-        let sent = send(client, line, &variables);
-        let mut answer = tokio::time::timeout(ANSWER_TIME_MAX, sent)
+        let sent = send(server, line, &variables);
+        let time_max = match &line.questions {
+            Some(_) => QUESTIONS_TIME_MAX,
+            None => ANSWER_TIME_MAX,
+        };
+        let mut answer = tokio::time::timeout(time_max, sent)
             .await
             .with_context(context)?
             .with_context(context)?;
@@ -46,6 +90,50 @@ pub(crate) async fn run(client: &Client, script: &Script) -> Result<Vec<Answer>>
 }
 
 async fn send(
+    server: &Server,
+    line: &Line,
+    variables: &BTreeMap<String, String>,
+) -> Result<Answer> {
+    let client = match &line.token {
+        Some(token) => server.showing(fill(token, variables))?,
+        None => server.client.clone(),
+    };
+    match &line.questions {
+        Some(questions) => ask(&client, line, questions, variables).await,
+        None => send_one(&client, line, variables).await,
+    }
+}
+
+/// Asks all questions of a line; of the answers it is kept which are allowed.
+async fn ask(
+    client: &Client,
+    line: &Line,
+    questions: &Questions,
+    variables: &BTreeMap<String, String>,
+) -> Result<Answer> {
+    let mut line = line.clone();
+    let mut last = None;
+    let mut allowed = Vec::new();
+    for question in questions.all() {
+        let body = line.body.get_or_insert_default();
+        if let Some(spec) = body["spec"].as_object_mut() {
+            spec.retain(|member, _| !member.ends_with("Attributes"));
+            spec.insert(question.member.to_owned(), question.attributes);
+        }
+        let answer = send_one(client, &line, variables).await?;
+        ensure!(answer.code == 201, "{}: {answer:?}", question.text);
+        let is_allowed = |body: &Value| body["status"]["allowed"] == true;
+        if answer.body.as_ref().is_some_and(is_allowed) {
+            allowed.push(question.text);
+        }
+        last = Some(answer);
+    }
+    let mut answer = last.context("no questions")?;
+    answer.body = Some(json!({ "asked": questions.count, "allowed": allowed }));
+    Ok(answer)
+}
+
+async fn send_one(
     client: &Client,
     line: &Line,
     variables: &BTreeMap<String, String>,
@@ -76,6 +164,12 @@ async fn send(
     }
     for (name, value) in &line.headers {
         request = request.header(name, fill(value));
+    }
+    if let Some((user, groups)) = line.impersonated.split_first() {
+        request = request.header("impersonate-user", user);
+        for group in groups {
+            request = request.header("impersonate-group", group);
+        }
     }
     let response = client
         .send(request.body(Body::from(body.into_bytes()))?)

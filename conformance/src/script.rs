@@ -9,6 +9,8 @@ use anyhow::{Context, Result, ensure};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::questions::Questions;
+
 /// One file of the script. Its namespaces and variables are its own.
 #[derive(Debug, Clone)]
 pub(crate) struct Script {
@@ -35,6 +37,14 @@ pub(crate) struct Line {
     pub(crate) body: Option<Value>,
     /// Sent as it is, instead of `body`.
     pub(crate) text: Option<String>,
+    /// Who asks, by impersonation: a user, then groups. Without it the administrator asks.
+    #[serde(default, rename = "as")]
+    pub(crate) impersonated: Vec<String>,
+    /// A bearer token that is shown instead of the administrator's.
+    pub(crate) token: Option<String>,
+    /// Random questions that the body is sent with, one after the other. The answer is which of them
+    /// are allowed.
+    pub(crate) questions: Option<Questions>,
     /// Variables for later lines, by JSON pointer into the answer.
     #[serde(default)]
     pub(crate) save: BTreeMap<String, String>,
