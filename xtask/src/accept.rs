@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::lane::{self, Lane};
-use crate::{deny, kill, oracle, peers, ray, sim};
+use crate::{deny, hostile, kill, oracle, peers, ray, sim};
 
 const LANES: &[Lane] = &[
     Lane {
@@ -37,6 +37,11 @@ const LANES: &[Lane] = &[
         name: "kill",
         about: "kill -9 in a write storm, 200 seeded moments: every acknowledged write is there",
         run: kill::accept,
+    },
+    Lane {
+        name: "hostile",
+        about: "pods, manifests, other users and directories that mean harm, with root and without",
+        run: hostile::run,
     },
     Lane {
         name: "ray",

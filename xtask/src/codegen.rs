@@ -1,11 +1,12 @@
-//! `cargo xtask codegen`: facts about the built-in kinds, out of the public API packages, and the
-//! schemas of the custom resources that are shipped.
+//! `cargo xtask codegen`: facts about the built-in kinds, out of the public API packages, the default
+//! roles and bindings, and the schemas of the custom resources that are shipped.
 //!
 //! Writes field names, types, protobuf numbers, list types and patch strategies, and
 //! nothing that is code. What the server makes of them is written by hand in `sundown-api`.
 
 mod go;
 mod openapi;
+mod policy;
 mod schemas;
 mod table;
 
@@ -21,6 +22,8 @@ const MACHINERY: &str = "k8s.io/apimachinery@v0.37.1";
 const EXTENSIONS: &str = "k8s.io/apiextensions-apiserver@v0.37.1";
 const AGGREGATOR: &str = "k8s.io/kube-aggregator@v0.37.1";
 const KUBERNETES: &str = "k8s.io/kubernetes@v1.37.1";
+/// Where the default roles and bindings are written down, for the tests of upstream.
+const POLICY: &str = "plugin/pkg/auth/authorizer/rbac/bootstrappolicy/testdata";
 
 /// The kinds whose facts are wanted; what they are made of follows.
 const ROOTS: &[(&str, &[&str])] = &[
@@ -120,6 +123,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     std::fs::create_dir_all(&target).context("make the directory of generated files")?;
     std::fs::write(target.join("facts.txt"), &facts).context("write facts.txt")?;
     println!("facts.txt: {} bytes", facts.len());
+    let policy = policy::make(&modules.join(KUBERNETES).join(POLICY))?;
+    std::fs::write(target.join("policy.txt"), &policy).context("write policy.txt")?;
+    println!("policy.txt: {} bytes", policy.len());
     write_schemas(&documents, &mut source)
 }
 

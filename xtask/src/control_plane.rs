@@ -9,21 +9,22 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use tempfile::TempDir;
 
 use crate::process;
 
 /// Start-up takes milliseconds; a busy machine may take much longer.
-const START_DURATION_MAX: Duration = Duration::from_secs(30);
+const START_DURATION_MAX: Duration = Duration::from_mins(2);
 
 /// How long a state may take to be reached. Generous: it bounds a hang, it measures nothing.
-const AWAIT_DURATION_MAX: Duration = Duration::from_secs(30);
+const AWAIT_DURATION_MAX: Duration = Duration::from_mins(3);
 
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The process, stopped when dropped.
 pub(crate) struct ControlPlane {
     child: Child,
-    directory: PathBuf,
+    directory: TempDir,
 }
 
 impl ControlPlane {
@@ -34,11 +35,10 @@ impl ControlPlane {
 
     /// The same with further arguments of `sundown up`.
     pub(crate) fn start_with(binary: &Path, arguments: &[&str]) -> Result<Self> {
-        let directory = std::env::temp_dir().join(format!("sundown-xtask-{}", std::process::id()));
-        fs::create_dir_all(&directory).context("make a temporary directory")?;
+        let directory = tempfile::tempdir().context("make a temporary directory")?;
         let child = Command::new(binary)
             .args(["up", "--ephemeral", "--port", "0", "--kubeconfig"])
-            .arg(directory.join("kubeconfig"))
+            .arg(directory.path().join("kubeconfig"))
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -51,21 +51,21 @@ impl ControlPlane {
 
     /// Where clients find the way in.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
-        self.directory.join("kubeconfig")
+        self.directory.path().join("kubeconfig")
     }
 
     /// A file in its temporary directory.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
-        self.directory.join(name)
+        self.directory.path().join(name)
     }
 
     /// A call of kubectl against it.
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> Command {
         let mut kubectl = Command::new("kubectl");
         kubectl
-            .env("KUBECONFIG", self.directory.join("kubeconfig"))
+            .env("KUBECONFIG", self.directory.path().join("kubeconfig"))
             .arg("--cache-dir")
-            .arg(self.directory.join("kubectl-cache"))
+            .arg(self.directory.path().join("kubectl-cache"))
             .args(arguments)
             .stdin(Stdio::null());
         kubectl
@@ -80,7 +80,7 @@ impl ControlPlane {
 
     /// Writes a manifest to be named on kubectl's command line.
     pub(crate) fn manifest(&self, name: &str, text: &str) -> Result<String> {
-        let path = self.directory.join(format!("{name}.yaml"));
+        let path = self.directory.path().join(format!("{name}.yaml"));
         fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
         Ok(path.display().to_string())
     }
@@ -88,7 +88,7 @@ impl ControlPlane {
     fn await_answer(&mut self) -> Result<()> {
         let started_at = Instant::now();
         let is_up = |plane: &Self| {
-            plane.directory.join("kubeconfig").exists()
+            plane.directory.path().join("kubeconfig").exists()
                 && plane.ask(&["get", "--raw", "/api/v1/namespaces"]).is_ok()
         };
         while !is_up(self) {
@@ -107,10 +107,9 @@ impl ControlPlane {
 
 impl Drop for ControlPlane {
     fn drop(&mut self) {
-        // Already ended, already removed: either way nothing is left.
+        // Already ended: either way nothing is left.
         let _ = self.child.kill();
         let _ = self.child.wait();
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 

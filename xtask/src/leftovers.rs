@@ -247,7 +247,8 @@ mod tests {
 
     #[test]
     fn what_still_runs_is_counted_and_then_no_longer() {
-        let directory = std::env::temp_dir().join(format!("sundown-trace-{}", std::process::id()));
+        let kept = tempfile::tempdir().unwrap();
+        let directory = kept.path().join("data");
         let mut trace = Trace::of(&directory);
         // Waits for a line that never comes.
         let mut child = Command::new("sh")

@@ -13,6 +13,7 @@ mod codegen;
 mod control_plane;
 mod demo;
 mod deny;
+mod hostile;
 mod kill;
 mod kube;
 mod kubectl;

@@ -62,13 +62,12 @@ fn conformance(arguments: &[&str]) -> Result<()> {
 /// etcd and kube-apiserver on loopback, in a temporary directory; ended when dropped.
 struct Oracle {
     children: Vec<Child>,
-    directory: PathBuf,
+    directory: tempfile::TempDir,
 }
 
 impl Oracle {
     fn start() -> Result<Self> {
-        let directory = std::env::temp_dir().join(format!("sundown-oracle-{}", std::process::id()));
-        fs::create_dir_all(&directory).context("make a temporary directory")?;
+        let directory = tempfile::tempdir().context("make a temporary directory")?;
         let mut oracle = Self {
             children: Vec::new(),
             directory,
@@ -82,14 +81,15 @@ impl Oracle {
     }
 
     fn kubeconfig(&self) -> PathBuf {
-        self.directory.join("kubeconfig")
+        self.directory.path().join("kubeconfig")
     }
 
     fn start_etcd(&mut self) -> Result<String> {
         let client = format!("http://127.0.0.1:{}", free_port()?);
         let peer = format!("http://127.0.0.1:{}", free_port()?);
         let mut etcd = Command::new(kube::program("etcd")?);
-        etcd.arg("--data-dir").arg(self.directory.join("etcd"));
+        etcd.arg("--data-dir")
+            .arg(self.directory.path().join("etcd"));
         for (flag, value) in [
             ("--listen-client-urls", &client),
             ("--advertise-client-urls", &client),
@@ -110,9 +110,9 @@ impl Oracle {
     }
 
     fn start_server(&mut self, etcd: &str, port: u16) -> Result<()> {
-        let tokens = self.directory.join("tokens.csv");
+        let tokens = self.directory.path().join("tokens.csv");
         fs::write(&tokens, "oracle,admin,admin,system:masters\n").context("write the token")?;
-        let certificates = self.directory.join("certificates");
+        let certificates = self.directory.path().join("certificates");
         // The server makes this key itself before it reads it as the one of service accounts.
         let key = certificates.join("apiserver.key");
         let mut server = Command::new(kube::program("kube-apiserver")?);
@@ -126,6 +126,8 @@ impl Oracle {
                 "--authorization-mode=RBAC",
             ])
             .arg("--service-account-issuer=https://kubernetes.default.svc")
+            // Ours always asks who makes an owner reference.
+            .arg("--enable-admission-plugins=OwnerReferencesPermissionEnforcement")
             // Wants a ServiceAccount in each namespace, which a controller makes that is not run.
             .arg("--disable-admission-plugins=ServiceAccount")
             .arg(format!("--etcd-servers={etcd}"))
@@ -142,7 +144,7 @@ impl Oracle {
     }
 
     fn write_kubeconfig(&self, port: u16) -> Result<()> {
-        let authority = self.directory.join("certificates/apiserver.crt");
+        let authority = self.directory.path().join("certificates/apiserver.crt");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: oracle\n\
              clusters: [{{name: oracle, cluster: {{server: 'https://127.0.0.1:{port}', \
@@ -168,7 +170,7 @@ impl Oracle {
     }
 
     fn spawn(&mut self, command: &mut Command, name: &str) -> Result<()> {
-        let log = File::create(self.directory.join(format!("{name}.log")))?;
+        let log = File::create(self.directory.path().join(format!("{name}.log")))?;
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
@@ -180,7 +182,7 @@ impl Oracle {
 
     fn await_state(&mut self, what: &str, is_reached: impl Fn(&Path) -> bool) -> Result<()> {
         let started_at = Instant::now();
-        while !is_reached(&self.directory) {
+        while !is_reached(self.directory.path()) {
             for child in &mut self.children {
                 if let Some(status) = child.try_wait().context("look at the oracle")? {
                     bail!(
@@ -202,7 +204,7 @@ impl Oracle {
     /// The logs go with the directory, so an error repeats their ends.
     fn last_words(&self) -> String {
         let last = ["etcd", "kube-apiserver"].map(|name| {
-            let path = self.directory.join(format!("{name}.log"));
+            let path = self.directory.path().join(format!("{name}.log"));
             let log = fs::read_to_string(path).unwrap_or_default();
             let last = log.lines().next_back().unwrap_or("nothing");
             format!("\n  {name}: {last}")
@@ -218,7 +220,6 @@ impl Drop for Oracle {
             let _ = child.kill();
             let _ = child.wait();
         }
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 

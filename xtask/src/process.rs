@@ -5,6 +5,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -71,16 +72,42 @@ pub(crate) fn output_of(command: &mut Command, input: &[u8]) -> Result<Done> {
     })
 }
 
-/// Runs, hands over each line of output as it comes; fails unless it succeeds.
-pub(crate) fn run_by_line(command: &mut Command, mut take: impl FnMut(&str)) -> Result<()> {
+/// Runs, hands over each line of output as it comes; fails unless it succeeds, and if nothing comes for
+/// `silence_max`: what hangs must not keep a gate waiting for ever.
+pub(crate) fn run_by_line(
+    command: &mut Command,
+    silence_max: Duration,
+    mut take: impl FnMut(&str),
+) -> Result<()> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("start {}", describe(command)))?;
     let stdout = child.stdout.take().expect("piped above");
-    for line in BufReader::new(stdout).lines() {
-        take(&line.with_context(|| format!("read {}", describe(command)))?);
+    let (lines, read) = mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let all = BufReader::new(stdout).lines();
+        all.into_iter().try_for_each(|line| lines.send(line))
+    });
+    let mut last = String::new();
+    loop {
+        match read.recv_timeout(silence_max) {
+            Ok(line) => {
+                last = line.with_context(|| format!("read {}", describe(command)))?;
+                take(&last);
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+            Err(RecvTimeoutError::Timeout) => {
+                child.kill().context("stop it")?;
+                bail!(
+                    "{} said nothing for {silence_max:?}; last was: {last}",
+                    describe(command)
+                );
+            }
+        }
     }
+    // Every line was taken, so nothing was refused.
+    let _ = reader.join();
     let status = child
         .wait()
         .with_context(|| format!("await {}", describe(command)))?;
@@ -155,11 +182,20 @@ mod tests {
     #[test]
     fn lines_are_handed_over_in_order() {
         let mut lines = Vec::new();
-        run_by_line(Command::new("sh").args(["-c", "echo a; echo b"]), |line| {
-            lines.push(line.to_owned());
-        })
-        .expect("echo works");
+        let patient = Duration::from_mins(1);
+        let mut echo = Command::new("sh");
+        let echo = echo.args(["-c", "echo a; echo b"]);
+        run_by_line(echo, patient, |line| lines.push(line.to_owned())).expect("echo works");
         assert_eq!(lines, ["a", "b"]);
+    }
+
+    #[test]
+    fn a_child_that_says_nothing_is_stopped_with_its_last_words() {
+        let mut hangs = Command::new("sh");
+        let hangs = hangs.args(["-c", "echo test a ...; exec sleep 60"]);
+        let error = run_by_line(hangs, Duration::from_secs(1), |_| {}).expect_err("it hangs");
+        let text = error.to_string();
+        assert!(text.contains("said nothing for 1s"), "{text}");
     }
 
     #[test]

@@ -2,9 +2,15 @@
 //!
 //! Gates that are no tests (formatting, lints, purity, …) are in `ci`.
 
+use std::time::Duration;
+
 use anyhow::Result;
 
 use crate::{process, workspace};
+
+/// How long no test may end. The longest takes two minutes on two idle cores, and each one that waits for
+/// something has a bound of its own.
+const SILENCE_MAX: Duration = Duration::from_mins(20);
 
 /// Runs `cargo test --workspace` with the arguments added, and prints the sum.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -12,8 +18,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     println!("crates: {}, xtask", workspace::crates()?.join(", "));
     println!("needs nothing else: no cluster, no network, no root\n");
     let mut sum = Sum::default();
+    // Apart from the tests, as a build on a fresh machine is silent for long.
+    let options = arguments.iter().take_while(|it| *it != "--");
+    let mut build = workspace::cargo(&["test", "--workspace", "--no-run"])?;
+    process::run(build.args(options))?;
     let mut cargo = workspace::cargo(&["test", "--workspace"])?;
-    let result = process::run_by_line(cargo.args(arguments), |line| {
+    let result = process::run_by_line(cargo.args(arguments), SILENCE_MAX, |line| {
         println!("{line}");
         sum.add(line);
     });

@@ -1,7 +1,6 @@
 //! The purity gate is proven by deliberate violations: each must be found.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use super::*;
@@ -165,14 +164,15 @@ fn a_new_crate_must_be_put_in_a_list() {
 
 /// A crate of its own with the lints of a pure crate, removed at the end.
 struct Sample {
-    directory: PathBuf,
+    directory: tempfile::TempDir,
 }
 
 impl Sample {
     fn new(name: &str, lib: &str) -> Self {
-        let name = format!("sundown-purity-{name}-{}", std::process::id());
-        let directory = std::env::temp_dir().join(&name);
-        fs::create_dir_all(directory.join("src")).expect("make the sample");
+        let name = format!("sundown-purity-{name}");
+        let kept = tempfile::tempdir().expect("make a directory");
+        let directory = kept.path();
+        fs::create_dir(directory.join("src")).expect("make the sample");
         let manifest = format!(
             "[package]\nname = \"{name}\"\nedition = \"2024\"\n[workspace]\n\
              [lints.clippy]\ndisallowed_methods = \"deny\"\ndisallowed_types = \"deny\"\n"
@@ -180,24 +180,17 @@ impl Sample {
         fs::write(directory.join("Cargo.toml"), manifest).expect("write the manifest");
         fs::write(directory.join("src/lib.rs"), lib).expect("write the source");
         fs::copy(template_path(), directory.join("clippy.toml")).expect("copy the template");
-        Self { directory }
+        Self { directory: kept }
     }
 
     fn clippy(&self) -> Output {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         Command::new(cargo)
             .args(["clippy", "--quiet", "--offline"])
-            .current_dir(&self.directory)
-            .env("CARGO_TARGET_DIR", self.directory.join("target"))
+            .current_dir(self.directory.path())
+            .env("CARGO_TARGET_DIR", self.directory.path().join("target"))
             .output()
             .expect("run clippy")
-    }
-}
-
-impl Drop for Sample {
-    fn drop(&mut self) {
-        // A leftover in the temporary directory hurts nobody.
-        let _ = fs::remove_dir_all(&self.directory);
     }
 }
 

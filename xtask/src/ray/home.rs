@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
+use tempfile::TempDir;
 
 use crate::leftovers::Trace;
 use crate::process;
@@ -19,8 +20,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 /// A place for a control plane.
 pub(crate) struct Home {
     binary: PathBuf,
-    /// Holds the two below; made here, removed here.
-    scratch: PathBuf,
+    /// Holds the two below; removed when dropped.
+    scratch: TempDir,
     data: PathBuf,
     files: PathBuf,
     trace: Trace,
@@ -48,10 +49,8 @@ pub(crate) struct Ended {
 impl Home {
     /// In a new directory.
     pub(crate) fn new(binary: &Path) -> Result<Self> {
-        let name = format!("sundown-ray-{}", std::process::id());
-        let scratch = std::env::temp_dir().join(name);
-        fs::create_dir(&scratch).with_context(|| format!("make {}", scratch.display()))?;
-        let (data, files) = (scratch.join("data"), scratch.join("files"));
+        let scratch = tempfile::tempdir().context("make a temporary directory")?;
+        let (data, files) = (scratch.path().join("data"), scratch.path().join("files"));
         fs::create_dir(&files).context("make a directory for files")?;
         Ok(Self {
             binary: binary.to_owned(),
@@ -67,7 +66,7 @@ impl Home {
 
     /// The same under another id and with further variables.
     pub(crate) fn under(mut self, user: u32, variables: Vec<(String, PathBuf)>) -> Result<Self> {
-        for directory in [&self.scratch, &self.files] {
+        for directory in [self.scratch.path(), &self.files] {
             std::os::unix::fs::chown(directory, Some(user), Some(user))?;
         }
         self.user = Some(user);
@@ -219,7 +218,7 @@ impl Drop for Home {
         if self.data.exists() {
             let _ = self.command(&["reset", "--yes"]).output();
         }
-        let _ = fs::remove_dir_all(&self.scratch);
+        let _ = sundown_files::remove(self.scratch.path(), "data");
     }
 }
 
