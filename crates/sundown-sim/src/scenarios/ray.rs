@@ -12,6 +12,13 @@ const JOB: It = it("RayJob", "train");
 const MUTED: It = it("RayJob", MUTE);
 const CLUSTER: It = it("RayCluster", "own");
 
+/// A job that nothing but a mishap, a deadline or a user ends within the story.
+const LONG: &str = "exit 0 120";
+
+/// When these come: a fault that costs one wait (an image is asked for again after ten seconds) must not
+/// make them come before the job runs, or another end would be right.
+const WHILE_SECONDS: i64 = 30;
+
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut all = jobs();
     all.extend(ends());
@@ -31,8 +38,8 @@ fn jobs() -> Vec<Scenario> {
         )
         .settle(),
         // What a lost head ran is lost, and is not run again by itself.
-        begun("ray-head-dies", job("HTTPMode", "exit 0 30", &json!({})))
-            .work(5)
+        begun("ray-head-dies", job("HTTPMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
             .node(Mishap::HeadsDie)
             .settle(),
         begun(
@@ -50,8 +57,8 @@ fn jobs() -> Vec<Scenario> {
             "ray-deadline",
             job(
                 "HTTPMode",
-                "exit 0 30",
-                &json!({ "activeDeadlineSeconds": 4 }),
+                LONG,
+                &json!({ "activeDeadlineSeconds": WHILE_SECONDS }),
             ),
         )
         .settle(),
@@ -60,8 +67,8 @@ fn jobs() -> Vec<Scenario> {
             "ray-deadline-submitter",
             job(
                 "K8sJobMode",
-                "exit 0 30",
-                &json!({ "activeDeadlineSeconds": 4 }),
+                LONG,
+                &json!({ "activeDeadlineSeconds": WHILE_SECONDS }),
             ),
         )
         .settle(),
@@ -88,21 +95,18 @@ fn ends() -> Vec<Scenario> {
             .settle()
             .patch(JOB, &json!({ "spec": { "runtimeEnvYAML": null } }))
             .settle(),
-        begun("ray-deleted", job("HTTPMode", "exit 0 30", &json!({})))
-            .work(5)
+        begun("ray-deleted", job("HTTPMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
             .delete(JOB, "Background")
             .settle(),
-        begun(
-            "ray-deleted-submitter",
-            job("K8sJobMode", "exit 0 30", &json!({})),
-        )
-        .work(5)
-        .delete(JOB, "Foreground")
-        .settle(),
+        begun("ray-deleted-submitter", job("K8sJobMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
+            .delete(JOB, "Foreground")
+            .settle(),
         begun("ray-shutdown", job("HTTPMode", "exit 0 0", &shutdown)).settle(),
         begun("ray-staged", job("HTTPMode", "exit 0 0", &staged)).settle(),
-        begun("ray-suspended", job("HTTPMode", "exit 0 30", &json!({})))
-            .work(5)
+        begun("ray-suspended", job("HTTPMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
             .patch(JOB, &json!({ "spec": { "suspend": true } }))
             .settle()
             .patch(
