@@ -19,6 +19,7 @@ mod notes;
 mod probe;
 mod reason;
 mod references;
+pub mod room;
 mod sandbox;
 mod status;
 mod stop;

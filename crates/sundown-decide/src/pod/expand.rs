@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::room::Room;
+
 /// The value of a variable before expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Template {
@@ -28,13 +30,13 @@ const TEXT_COST: usize = 9;
 /// a few lines of a manifest can stand for more than there is memory.
 #[derive(Debug)]
 pub struct Budget {
-    bytes_left: usize,
+    room: Room,
 }
 
 impl Default for Budget {
     fn default() -> Self {
-        let bytes_left = ALL_BYTES_MAX;
-        Self { bytes_left }
+        let room = Room::of(ALL_BYTES_MAX);
+        Self { room }
     }
 }
 
@@ -75,35 +77,56 @@ impl fmt::Display for TooLarge {
     }
 }
 
-impl Budget {
-    /// The environment that a list of variables makes. Order counts: a value sees only what stands
-    /// before it, and a name that comes again replaces its value in its first place.
+/// An environment while it is put together.
+#[derive(Debug)]
+pub struct Variables<'a> {
+    budget: &'a mut Budget,
+    known: BTreeMap<String, String>,
+    order: Vec<String>,
+}
+
+impl Variables<'_> {
+    /// Adds a variable. Order counts: a value sees only what stands before it, and a name that comes
+    /// again replaces its value in its first place.
     ///
-    /// Errors: no program can be started with it; the first variable for which that is so.
-    pub fn environment(
-        &mut self,
-        variables: &[(String, Template)],
-    ) -> Result<Vec<(String, String)>, TooLarge> {
-        let mut known: BTreeMap<String, String> = BTreeMap::new();
-        let mut order: Vec<&String> = Vec::new();
-        for (name, template) in variables {
-            let overhead = name.len() + 1;
-            let too_large = || TooLarge::Variable { name: name.clone() };
-            let room = TEXT_BYTES_MAX.checked_sub(overhead);
-            let room = room.ok_or_else(too_large)?;
-            let value = match template {
-                Template::Text(text) => expand(text, &known, room),
-                Template::Literal(text) => Some(text.clone()).filter(|it| it.len() <= room),
-            };
-            let value = value.ok_or_else(too_large)?;
-            self.spend(overhead + value.len(), || format!("env {name:?}"))?;
-            if known.insert(name.clone(), value).is_none() {
-                order.push(name);
-            }
+    /// Errors: no program can be started with it.
+    pub fn put(&mut self, name: String, template: Template) -> Result<(), TooLarge> {
+        let overhead = name.len() + 1;
+        let too_large = || TooLarge::Variable { name: name.clone() };
+        let room = TEXT_BYTES_MAX.checked_sub(overhead);
+        let room = room.ok_or_else(too_large)?;
+        let value = match template {
+            Template::Text(text) => expand(&text, &self.known, room),
+            Template::Literal(text) => Some(text).filter(|it| it.len() <= room),
+        };
+        let value = value.ok_or_else(too_large)?;
+        self.budget
+            .spend(overhead + value.len(), || format!("env {name:?}"))?;
+        if self.known.insert(name.clone(), value).is_none() {
+            self.order.push(name);
         }
-        let value = |name: &String| known.get(name).cloned().unwrap_or_default();
-        let all = order.into_iter();
-        Ok(all.map(|name| (name.clone(), value(name))).collect())
+        Ok(())
+    }
+
+    /// All of them, in the order in which their names came first.
+    pub fn finish(mut self) -> Vec<(String, String)> {
+        let known = &mut self.known;
+        let value = |name: String| {
+            let value = known.remove(&name).unwrap_or_default();
+            (name, value)
+        };
+        self.order.into_iter().map(value).collect()
+    }
+}
+
+impl Budget {
+    /// Begins the environment of a container.
+    pub fn environment(&mut self) -> Variables<'_> {
+        Variables {
+            budget: self,
+            known: BTreeMap::new(),
+            order: Vec::new(),
+        }
     }
 
     /// A command and its arguments with their variables put in.
@@ -125,9 +148,8 @@ impl Budget {
     }
 
     fn spend(&mut self, bytes: usize, what: impl FnOnce() -> String) -> Result<(), TooLarge> {
-        let left = self.bytes_left.checked_sub(bytes + TEXT_COST);
-        self.bytes_left = left.ok_or_else(|| TooLarge::Together { what: what() })?;
-        Ok(())
+        let taken = self.room.take(bytes + TEXT_COST);
+        taken.map_err(|_| TooLarge::Together { what: what() })
     }
 }
 
@@ -196,7 +218,18 @@ mod tests {
     }
 
     fn environment(variables: &[(String, Template)]) -> Result<Vec<(String, String)>, TooLarge> {
-        Budget::default().environment(variables)
+        within(&mut Budget::default(), variables)
+    }
+
+    fn within(
+        budget: &mut Budget,
+        variables: &[(String, Template)],
+    ) -> Result<Vec<(String, String)>, TooLarge> {
+        let mut all = budget.environment();
+        for (name, template) in variables {
+            all.put(name.clone(), template.clone())?;
+        }
+        Ok(all.finish())
     }
 
     fn text(name: &str, value: &str) -> (String, Template) {
@@ -261,7 +294,7 @@ mod tests {
             "each costs, though it is empty"
         );
         let mut budget = Budget::default();
-        let variables = budget.environment(&many[..5]).expect("half of it");
+        let variables = within(&mut budget, &many[..5]).expect("half of it");
         let known: BTreeMap<_, _> = variables.into_iter().collect();
         let parts = vec!["$(A0)".to_owned(); 1_000];
         let told = budget

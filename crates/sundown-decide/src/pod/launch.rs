@@ -2,12 +2,14 @@
 //! that the container's status names.
 
 use core::net::Ipv4Addr;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 use sundown_model::node::{Launch, Mount, Run, Variable};
 
 use super::downward::{self, Seen};
-use super::expand::escape;
+use super::expand::{ALL_BYTES_MAX, TEXT_BYTES_MAX, TooLarge, escape};
+use super::room::Room;
 use super::view::{ContainerView, PodView};
 use super::{confinement, sandbox, unsupported, user};
 use crate::json::{is_set, list, text, texts};
@@ -65,8 +67,10 @@ pub(super) fn launch(
     for from in list(json, "envFrom") {
         variables.push(from_all(from)?);
     }
+    let seen = Seen { pod, place };
+    let mut room = Room::of(ALL_BYTES_MAX);
     for variable in list(json, "env") {
-        variables.extend(self::variable(pod, container, variable, place)?);
+        variables.push(self::variable(&seen, container, variable, &mut room)?);
     }
     let root = json.pointer("/securityContext/readOnlyRootFilesystem");
     Ok(Launch {
@@ -138,15 +142,17 @@ fn from_all(json: &Value) -> Result<Variable, Trouble> {
     }
 }
 
+/// One variable of a container. What comes of fields of the pod takes room: the same long field can be
+/// named many times.
 fn variable(
-    pod: &PodView<'_>,
+    seen: &Seen<'_>,
     container: &ContainerView<'_>,
     json: &Value,
-    place: &Place<'_>,
-) -> Result<Option<Variable>, Trouble> {
+    room: &mut Room,
+) -> Result<Variable, Trouble> {
     let name = text(json, "name").to_owned();
     let Some(source) = json.get("valueFrom") else {
-        return Ok(Some(plain(&name, text(json, "value"))));
+        return Ok(plain(&name, text(json, "value")));
     };
     let key = |of: &Value| {
         let (object, key) = (text(of, "name").to_owned(), text(of, "key").to_owned());
@@ -154,41 +160,48 @@ fn variable(
     };
     if let Some(of) = source.get("configMapKeyRef") {
         let (of, key, optional) = key(of);
-        return Ok(Some(Variable::ConfigMapKey {
+        return Ok(Variable::ConfigMapKey {
             name,
             of,
             key,
             optional,
-        }));
+        });
     }
     if let Some(of) = source.get("secretKeyRef") {
         let (of, key, optional) = key(of);
-        return Ok(Some(Variable::SecretKey {
+        return Ok(Variable::SecretKey {
             name,
             of,
             key,
             optional,
-        }));
+        });
     }
-    let seen = Seen { pod, place };
     let value = match (source.get("fieldRef"), source.get("resourceFieldRef")) {
-        (Some(field), _) => downward::field(&seen, text(field, "fieldPath"))?,
-        (None, Some(resource)) => downward::resource(&seen, resource, container)?,
+        (Some(field), _) => downward::field(seen, text(field, "fieldPath"))?,
+        (None, Some(resource)) => downward::resource(seen, resource, container)?,
         (None, None) => {
             return Err(Trouble::new(format!(
                 "environment variable {name}: its source is not known here"
             )));
         }
     };
-    Ok(Some(plain(&name, &escape(&value))))
+    let too_large = |why: TooLarge| Trouble::new(why.to_string());
+    if value.len() > TEXT_BYTES_MAX {
+        return Err(too_large(TooLarge::Variable { name }));
+    }
+    if room.take(value.len()).is_err() {
+        let what = format!("env {name:?}");
+        return Err(too_large(TooLarge::Together { what }));
+    }
+    Ok(plain(&name, &escape(&value)))
 }
 
 fn mounts(pod: &PodView<'_>, json: &Value, place: &Place<'_>) -> Result<Vec<Mount>, Trouble> {
-    let named = |name: &str| sandbox::has_volume(pod, name);
+    let volumes: BTreeSet<&str> = sandbox::volumes(pod).collect();
     let mut all = Vec::new();
     for mount in list(json, "volumeMounts") {
         let volume = text(mount, "name");
-        if !named(volume) {
+        if !volumes.contains(volume) {
             let what = format!("volume mount {volume:?} names no volume of the pod");
             return Err(Trouble::new(what));
         }

@@ -7,6 +7,7 @@ use sundown_model::node::{Content, Files, Sandbox, Selection, Text, Volume};
 
 use super::downward::{self, Seen};
 use super::launch::{Place, Trouble};
+use super::room::Room;
 use super::view::{ContainerView, PodView};
 use crate::json::{count, is_set, items, list, number, text, texts};
 use crate::quantity;
@@ -21,10 +22,13 @@ pub(super) const ACCOUNT_VOLUME: &str = "kube-api-access";
 const TOKEN_SECONDS: u64 = 3_607;
 const MODE: u32 = 0o644;
 
-/// Whether a pod has a volume of this name.
-pub(super) fn has_volume(pod: &PodView<'_>, name: &str) -> bool {
-    let mut volumes = items(pod.object.field("/spec/volumes")).iter();
-    volumes.any(|volume| text(volume, "name") == name)
+/// How much the files may be that tell containers about their pod, of all volumes together.
+const TEXTS_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// The names of the volumes of a pod.
+pub(super) fn volumes<'a>(pod: &'a PodView<'_>) -> impl Iterator<Item = &'a str> {
+    let volumes = items(pod.object.field("/spec/volumes")).iter();
+    volumes.map(|volume| text(volume, "name"))
 }
 
 /// Describes the place of a pod.
@@ -32,14 +36,16 @@ pub(super) fn has_volume(pod: &PodView<'_>, name: &str) -> bool {
 /// Errors: something in the manifest cannot be understood or is not supported, and what.
 pub(super) fn sandbox(pod: &PodView<'_>, place: &Place<'_>) -> Result<Sandbox, Trouble> {
     let json = items(pod.object.field("/spec/volumes"));
+    let seen = Seen { pod, place };
+    let mut room = Room::of(TEXTS_BYTES_MAX);
     let mut volumes = Vec::new();
     for volume in json {
         volumes.push(Volume {
             name: text(volume, "name").to_owned(),
-            content: content(pod, volume, place)?,
+            content: content(&seen, volume, &mut room)?,
         });
     }
-    if place.has_token && !has_volume(pod, ACCOUNT_VOLUME) {
+    if place.has_token && !self::volumes(pod).any(|name| name == ACCOUNT_VOLUME) {
         volumes.push(account(pod.namespace()));
     }
     let namespace = pod.namespace();
@@ -105,7 +111,7 @@ fn shared_memory(pod: &PodView<'_>, volumes: &[Volume]) -> Option<u64> {
     }
 }
 
-fn content(pod: &PodView<'_>, volume: &Value, place: &Place<'_>) -> Result<Content, Trouble> {
+fn content(seen: &Seen<'_>, volume: &Value, room: &mut Room) -> Result<Content, Trouble> {
     if let Some(empty) = volume.get("emptyDir") {
         let size = text(empty, "sizeLimit");
         let bytes = quantity::units(size).filter(|_| !size.is_empty());
@@ -134,12 +140,12 @@ fn content(pod: &PodView<'_>, volume: &Value, place: &Place<'_>) -> Result<Conte
         }
     }
     if let Some(source) = volume.get("downwardAPI") {
-        return Ok(files_of(vec![texts_of(pod, source, place)?], source));
+        return Ok(files_of(vec![texts_of(seen, source, room)?], source));
     }
     if let Some(source) = volume.get("projected") {
         let mut from = Vec::new();
         for part in list(source, "sources") {
-            from.push(projected(pod, part, place)?);
+            from.push(projected(seen, part, room)?);
         }
         return Ok(files_of(from, source));
     }
@@ -199,7 +205,7 @@ fn mode(item: &Value) -> Option<u32> {
     number(item, "mode").and_then(|mode| u32::try_from(mode).ok())
 }
 
-fn projected(pod: &PodView<'_>, part: &Value, place: &Place<'_>) -> Result<Files, Trouble> {
+fn projected(seen: &Seen<'_>, part: &Value, room: &mut Room) -> Result<Files, Trouble> {
     if let Some(source) = part.get("configMap") {
         return Ok(Files::ConfigMap(selection(source, "name")));
     }
@@ -207,7 +213,7 @@ fn projected(pod: &PodView<'_>, part: &Value, place: &Place<'_>) -> Result<Files
         return Ok(Files::Secret(selection(source, "name")));
     }
     if let Some(source) = part.get("downwardAPI") {
-        return texts_of(pod, source, place);
+        return texts_of(seen, source, room);
     }
     if let Some(token) = part.get("serviceAccountToken") {
         let audience = text(token, "audience");
@@ -221,15 +227,21 @@ fn projected(pod: &PodView<'_>, part: &Value, place: &Place<'_>) -> Result<Files
     Err(Trouble::new("a projected source is not supported here"))
 }
 
-fn texts_of(pod: &PodView<'_>, source: &Value, place: &Place<'_>) -> Result<Files, Trouble> {
-    let seen = Seen { pod, place };
+fn texts_of(seen: &Seen<'_>, source: &Value, room: &mut Room) -> Result<Files, Trouble> {
     let mut files = std::collections::BTreeMap::new();
     for item in list(source, "items") {
         let value = match (item.get("fieldRef"), item.get("resourceFieldRef")) {
-            (Some(field), _) => downward::field(&seen, text(field, "fieldPath"))?,
-            (None, Some(resource)) => downward::resource(&seen, resource, first(pod)?)?,
+            (Some(field), _) => downward::field(seen, text(field, "fieldPath"))?,
+            (None, Some(resource)) => downward::resource(seen, resource, first(seen.pod)?)?,
             (None, None) => return Err(Trouble::new("a downward API item without a source")),
         };
+        room.take(value.len()).map_err(|_| {
+            Trouble::new(format!(
+                "downward API item {:?} is too large: up to it, all of them have more than \
+                 {TEXTS_BYTES_MAX} bytes together",
+                text(item, "path")
+            ))
+        })?;
         let file = Text {
             text: value,
             mode: mode(item),

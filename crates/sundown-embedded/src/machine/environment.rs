@@ -19,15 +19,17 @@ pub(super) async fn variables(
     namespace: &str,
     lookup: &Lookup,
 ) -> Result<Vec<(String, String)>, DeedFailure> {
-    let literal = |(name, value): &(String, String)| {
-        let value = Template::Literal(value.clone());
-        (name.clone(), value)
-    };
-    let mut all: Vec<(String, Template)> = of_image.variables.iter().map(literal).collect();
-    for variable in &launch.variables {
-        all.extend(values(variable, namespace, lookup).await?);
+    let mut all = budget.environment();
+    for (name, value) in &of_image.variables {
+        all.put(name.clone(), Template::Literal(value.clone()))?;
     }
-    Ok(budget.environment(&all)?)
+    for variable in &launch.variables {
+        // Each is paid for before the next object is looked up: one may be named many times.
+        for (name, value) in values(variable, namespace, lookup).await? {
+            all.put(name, value)?;
+        }
+    }
+    Ok(all.finish())
 }
 
 async fn values(
@@ -134,6 +136,99 @@ pub(super) fn container_spec(
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use kube::Client;
+    use sundown_model::node::{Files, Run, Sandbox, Selection};
+
+    use super::super::{files, sandbox};
+    use super::*;
+
+    /// A server in which every `ConfigMap` holds one text of so many bytes, and how often it was asked.
+    fn answering(bytes: usize) -> (Lookup, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&asked);
+        let answer = move |_: http::Request<kube::client::Body>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let body = serde_json::json!({ "data": { "a": "x".repeat(bytes) } }).to_string();
+            std::future::ready(Ok::<_, Infallible>(http::Response::new(
+                kube::client::Body::from(body.into_bytes()),
+            )))
+        };
+        let client = Client::new(tower::service_fn(answer), "default");
+        (Lookup::new(client, String::new()), asked)
+    }
+
+    /// Eighty thousand lines that each named one `ConfigMap` were collected before they were counted.
+    #[tokio::test]
+    async fn a_config_map_that_is_named_many_times_is_paid_for_each_time() {
+        let (lookup, asked) = answering(100_000);
+        let named = Variable::ConfigMap {
+            of: "c".to_owned(),
+            prefix: String::new(),
+            optional: false,
+        };
+        let launch = Launch {
+            run: Run {
+                pod: "u".into(),
+                container: "main".into(),
+                attempt: 0,
+            },
+            image: "i".into(),
+            command: Vec::new(),
+            args: Vec::new(),
+            variables: vec![named; 80_000],
+            directory: String::new(),
+            mounts: Vec::new(),
+            read_only_root: false,
+            dropped: Vec::new(),
+            run_as: sundown_model::node::RunAs::default(),
+        };
+        let of_image = Environment {
+            binds: Vec::new(),
+            variables: Vec::new(),
+            command: Vec::new(),
+        };
+        let mut budget = Budget::default();
+        let made = variables(&mut budget, &launch, &of_image, "ns", &lookup).await;
+        let Err(DeedFailure::Refused(refusal)) = made else {
+            unreachable!("it is 8 GB")
+        };
+        assert_eq!(refusal.reason, "EnvironmentInvalid");
+        assert_eq!(asked.load(Ordering::Relaxed), 11, "{}", refusal.message);
+    }
+
+    #[tokio::test]
+    async fn files_of_volumes_have_a_bound_together() {
+        let (lookup, asked) = answering(1 << 20);
+        let named = Files::ConfigMap(Selection {
+            name: "c".to_owned(),
+            items: None,
+            optional: false,
+        });
+        let sandbox = Sandbox {
+            pod: "u".into(),
+            namespace: "ns".into(),
+            name: "p".into(),
+            hostname: "p".to_owned(),
+            domain: None,
+            hosts: Vec::new(),
+            search: Vec::new(),
+            volumes: Vec::new(),
+            shared_memory_bytes: None,
+        };
+        let from = vec![named; 10_000];
+        let mut room = sundown_decide::pod::room::Room::of(sandbox::FILES_BYTES_MAX);
+        let made = files::all(&sandbox, &from, 0o644, &mut room, &lookup).await;
+        let Err(DeedFailure::Refused(refusal)) = made else {
+            unreachable!("it is 10 GB")
+        };
+        assert_eq!(refusal.reason, "VolumesTooLarge");
+        assert_eq!(asked.load(Ordering::Relaxed), 64, "{}", refusal.message);
+    }
+
     #[test]
     fn the_node_gives_the_rights_that_manifests_are_checked_against() {
         assert_eq!(

@@ -2,36 +2,34 @@
 
 use std::collections::BTreeMap;
 
+use sundown_decide::pod::room::Room;
 use sundown_model::node::{Files, Sandbox, Selection};
 use sundown_node::File;
 
 use super::DeedFailure;
 use super::lookup::{Content, Holder, Lookup};
+use super::sandbox::FILES_BYTES_MAX;
 
 /// All files of a volume; later sources win.
 pub(super) async fn all(
     sandbox: &Sandbox,
     from: &[Files],
     mode: u32,
+    room: &mut Room,
     lookup: &Lookup,
 ) -> Result<BTreeMap<String, File>, DeedFailure> {
     let mut files = BTreeMap::new();
     for source in from {
-        match source {
-            Files::ConfigMap(it) => {
-                let found = selected(Holder::ConfigMap, sandbox, it, mode, lookup).await?;
-                files.extend(found);
-            }
-            Files::Secret(it) => {
-                let found = selected(Holder::Secret, sandbox, it, mode, lookup).await?;
-                files.extend(found);
-            }
+        let found = match source {
+            Files::ConfigMap(it) => selected(Holder::ConfigMap, sandbox, it, mode, lookup).await?,
+            Files::Secret(it) => selected(Holder::Secret, sandbox, it, mode, lookup).await?,
             Files::Texts(texts) => {
                 let texts = texts.iter();
-                files.extend(texts.map(|(path, it)| {
+                let texts = texts.map(|(path, it)| {
                     let mode = it.mode.unwrap_or(mode);
                     (path.clone(), file(&it.text, mode))
-                }));
+                });
+                texts.collect()
             }
             Files::Token {
                 path,
@@ -41,14 +39,24 @@ pub(super) async fn all(
                 let pod = (&*sandbox.name, sandbox.pod.as_str());
                 let audience = audience.as_deref();
                 let token = lookup.token(&sandbox.namespace, pod, audience, *expiration_seconds);
-                files.insert(path.clone(), file(&token.await?, mode));
+                vec![(path.clone(), file(&token.await?, mode))]
             }
-            Files::Authority { path } => {
-                files.insert(path.clone(), file(lookup.authority(), mode));
-            }
+            Files::Authority { path } => vec![(path.clone(), file(lookup.authority(), mode))],
+        };
+        // Paid for before the next object is looked up.
+        for (path, file) in found {
+            room.take(path.len() + file.content.len())
+                .map_err(|_| too_large())?;
+            files.insert(path, file);
         }
     }
     Ok(files)
+}
+
+fn too_large() -> DeedFailure {
+    let message =
+        format!("the files of all volumes have more than {FILES_BYTES_MAX} bytes together");
+    DeedFailure::refused("VolumesTooLarge", message)
 }
 
 async fn selected(

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use sundown_decide::pod::CLOSED_PATH;
+use sundown_decide::pod::room::Room;
 use sundown_model::node::{Content, Sandbox};
 use sundown_node::{ClosedPaths, HostPathKind, HostsEntry, PodSpec, Volume, VolumeSource};
 
@@ -13,6 +14,10 @@ use super::lookup::Lookup;
 /// What `/dev/shm` has where a manifest does not say: as with container runtimes.
 const SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;
 
+/// How much the files of all volumes of a pod may be together: the same object can be named many times.
+/// A pod that needs more than 64 full `ConfigMap`s would change our mind.
+pub(super) const FILES_BYTES_MAX: usize = 64 * 1024 * 1024;
+
 /// The pod with the content of its volumes.
 pub(super) async fn pod_spec(
     sandbox: &Sandbox,
@@ -20,10 +25,11 @@ pub(super) async fn pod_spec(
     lookup: &Lookup,
 ) -> Result<PodSpec, DeedFailure> {
     refuse_closed(sandbox, closed)?;
+    let mut room = Room::of(FILES_BYTES_MAX);
     let mut volumes = Vec::new();
     for volume in &sandbox.volumes {
         let name = volume.name.clone();
-        let source = source(sandbox, &volume.content, lookup).await;
+        let source = source(sandbox, &volume.content, &mut room, lookup).await;
         let source = source.map_err(|failure| about(&name, failure))?;
         volumes.push(Volume { name, source });
     }
@@ -77,6 +83,7 @@ fn about(volume: &str, failure: DeedFailure) -> DeedFailure {
 async fn source(
     sandbox: &Sandbox,
     content: &Content,
+    room: &mut Room,
     lookup: &Lookup,
 ) -> Result<VolumeSource, DeedFailure> {
     Ok(match content {
@@ -92,7 +99,7 @@ async fn source(
             kind: host_path_kind(kind)?,
         },
         Content::Files { from, mode } => VolumeSource::Files {
-            files: files::all(sandbox, from, *mode, lookup).await?,
+            files: files::all(sandbox, from, *mode, room, lookup).await?,
         },
     })
 }

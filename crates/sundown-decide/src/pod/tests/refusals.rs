@@ -378,3 +378,61 @@ fn without_grace_there_is_no_last_command() {
     life.delete(10, 0);
     assert_eq!(signals(&life.turn(10).1), [9]);
 }
+
+/// The first word of the container about what keeps it from starting.
+fn waits_because(pod: A) -> String {
+    let mut life = Life::of(pod);
+    let calls = life.settle(0);
+    assert!(starts(&calls).is_empty(), "{calls:?}");
+    let waiting = life.status("/containerStatuses/0/state/waiting");
+    waiting["message"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Thirty thousand lines that each named one annotation asked for 15 GB in every decision.
+#[test]
+fn a_field_that_many_variables_name_is_not_copied_for_each() {
+    let named = |bytes: usize, times: usize| {
+        let source = json!({ "fieldRef": { "fieldPath": "metadata.annotations['x']" } });
+        let variable = |it: usize| json!({ "name": format!("A{it}"), "valueFrom": source });
+        let variables: Vec<Value> = (0..times).map(variable).collect();
+        with_container(&json!({ "env": variables }))
+            .with("/metadata/annotations", json!({ "x": "$".repeat(bytes) }))
+    };
+    let message = waits_because(named(200_000, 30_000));
+    assert!(message.contains("env \"A0\" is too large"), "{message}");
+    let message = waits_because(named(100_000, 30_000));
+    assert!(message.contains("env \"A10\" is too large"), "{message}");
+    runs(named(100_000, 10));
+}
+
+#[test]
+fn a_field_that_many_files_name_is_not_copied_for_each() {
+    let named = |times: usize| {
+        let field = json!({ "fieldPath": "metadata.annotations['x']" });
+        let item = |it: usize| json!({ "path": format!("f{it}"), "fieldRef": field });
+        let items: Vec<Value> = (0..times).map(item).collect();
+        with_spec(&json!({ "volumes": [{ "name": "v", "downwardAPI": { "items": items } }] }))
+            .with("/metadata/annotations", json!({ "x": "x".repeat(200_000) }))
+    };
+    let mut life = Life::of(named(10_000));
+    life.settle(0);
+    let told = life.notes(0).join("\n") + &life.status("").to_string();
+    assert!(
+        told.contains("downward API item \"f20\" is too large"),
+        "{}",
+        told.chars().take(2_000).collect::<String>()
+    );
+    runs(named(20));
+}
+
+/// Each mount looked through all volumes, in every decision.
+#[test]
+fn mounts_are_found_among_many_volumes() {
+    let all = 40_000;
+    let volume = |it: usize| json!({ "name": format!("v{it}"), "emptyDir": {} });
+    let volumes: Vec<Value> = (0..all).map(volume).collect();
+    let last = format!("v{}", all - 1);
+    let mount = |it: usize| json!({ "name": last, "mountPath": format!("/m{it}") });
+    let mounts: Vec<Value> = (0..all).map(mount).collect();
+    runs(with_container(&json!({ "volumeMounts": mounts })).with("/spec/volumes", json!(volumes)));
+}
