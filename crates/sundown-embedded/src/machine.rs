@@ -238,8 +238,9 @@ impl Machine {
         match done.code {
             Some(0) => Ok(()),
             Some(code) => {
-                let message = format!("command exited with {code}: {}", done.output.trim_end());
-                Err(DeedFailure::refused("FailedPreStopHook", message))
+                let message = format!("command exited with {code}: ");
+                let quote = done.output.trim_end();
+                Err(DeedFailure::refused("FailedPreStopHook", message).quoting(quote))
             }
             None => {
                 let message = format!("command timed out after {timeout_seconds}s");
@@ -362,6 +363,14 @@ impl DeedFailure {
 }
 
 impl DeedFailure {
+    /// The same, with what a program of the pod said about it.
+    fn quoting(mut self, quote: &str) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            quote.clone_into(&mut refusal.quote);
+        }
+        self
+    }
+
     /// The same, because of an object: nothing is tried again before that changes.
     fn for_lack_of(mut self, object: ObjectKey) -> Self {
         if let Self::Refused(refusal) = &mut self {

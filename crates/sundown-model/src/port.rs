@@ -113,7 +113,7 @@ pub struct DeedRefusal {
     pub reason: String,
     /// In Sundown's own words, without secrets.
     pub message: String,
-    /// What Ray said, word for word; it follows the message. A flight record hides it.
+    /// What Ray or a program of the pod said, word for word; it follows the message. A flight record hides it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub quote: String,
     /// The object without which it cannot be done, or without whose other content. It is not tried

@@ -213,8 +213,11 @@ impl Node {
                 self.tell(&sandbox.pod);
             }
             Call::Start(launch) => return self.start(launch, now),
-            // What a last command does is nobody's business here.
-            Call::Hook { .. } => {}
+            Call::Hook { command, .. } => {
+                if command.first().is_some_and(|program| program == "fail") {
+                    return refused("FailedPreStopHook", &command.join(" "));
+                }
+            }
             Call::Signal { run, signal } => self.signal(run, *signal, now),
             Call::Release { pod } => {
                 if self.runs(pod) {

@@ -28,11 +28,14 @@ pub(super) fn due(scene: &Scene<'_>, it: &Standing, kill_at: Timestamp) -> Optio
     })
 }
 
-/// What is told of a command that failed.
-pub(super) fn trouble(scene: &Scene<'_>, it: &Standing) -> Option<String> {
+/// What is told of a command that failed, and what it said.
+pub(super) fn trouble(scene: &Scene<'_>, it: &Standing) -> Option<(String, String)> {
     let subject = Subject::Hook(it.run(scene.pod));
     match &scene.facts.deed(&subject)?.outcome {
-        DeedOutcome::Refused(refusal) => Some(format!("PreStopHook failed: {}", refusal.message)),
+        DeedOutcome::Refused(refusal) => {
+            let message = format!("PreStopHook failed: {}", refusal.message);
+            Some((message, refusal.quote.clone()))
+        }
         DeedOutcome::Done | DeedOutcome::Unknown { .. } => None,
     }
 }

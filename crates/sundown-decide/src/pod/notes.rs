@@ -29,6 +29,14 @@ fn note(pod: &PodView<'_>, warning: bool, reason: &str, message: String) -> Acti
     Action::Tell(word(pod, warning, reason, message))
 }
 
+/// A warning that ends with what a program of the pod said.
+fn quoting(pod: &PodView<'_>, reason: &str, message: String, quote: String) -> Action {
+    Action::Tell(Note {
+        quote,
+        ..word(pod, true, reason, message)
+    })
+}
+
 fn word(pod: &PodView<'_>, warning: bool, reason: &str, message: String) -> Note {
     Note {
         about: pod.object.key().clone(),
@@ -111,16 +119,13 @@ fn life(scene: &Scene<'_>, container: &ContainerView<'_>, it: &Standing, told: &
                 begun(pod, container, told);
             }
             for (message, quote) in probe::troubles(pod, container, &it.run(pod), scene.facts) {
-                told.push(Action::Tell(Note {
-                    quote,
-                    ..word(pod, true, "Unhealthy", message)
-                }));
+                told.push(quoting(pod, "Unhealthy", message, quote));
             }
             if let Next::Stop { why, .. } = &it.next {
                 told.push(note(pod, false, "Killing", why.clone()));
             }
-            if let Some(trouble) = hook::trouble(scene, it) {
-                told.push(warning(pod, "FailedPreStopHook", trouble));
+            if let Some((message, quote)) = hook::trouble(scene, it) {
+                told.push(quoting(pod, "FailedPreStopHook", message, quote));
             }
             if pod.deletion.is_some() {
                 let message = format!("Stopping container {name}");

@@ -286,15 +286,9 @@ pub(super) const RAY_START_PARAMS: &[&str] = &[
 /// Variables whose values decide something.
 pub(super) const VARIABLES: &[&str] = &["RAY_enable_autoscaler_v2"];
 
-/// States of a `RayJob` in which Ray has not said anything yet, so that the message is Sundown's.
-pub(super) const BEFORE_RAY: &[&str] = &[
-    "Initializing",
-    "Retrying",
-    "Suspended",
-    "Suspending",
-    "ValidationFailed",
-    "Waiting",
-];
+/// States of a `RayJob` in which Ray has not said anything yet, so that the message is Sundown's. Not
+/// among them: `Retrying`, `Suspending` and `Suspended`, which keep what Ray said of the attempt before.
+pub(super) const BEFORE_RAY: &[&str] = &["Initializing", "ValidationFailed", "Waiting"];
 
 /// What becomes of a text in a field of one of our own types.
 pub(super) fn rule(ty: &str, field: &str) -> Rule {

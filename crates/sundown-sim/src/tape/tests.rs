@@ -102,6 +102,9 @@ fn a_pod() -> Scenario {
     // It runs long enough for its probes, and hears no signal before its hook was run.
     long["spec"]["containers"][0]["command"] = json!(["exit", "3", "20"]);
     long["spec"]["containers"][0]["args"] = json!([]);
+    // What its hook says of its failure is the pod's.
+    long["spec"]["containers"][0]["lifecycle"]["preStop"]["exec"]["command"] =
+        json!(["fail", MARKER]);
     Scenario::new("a pod with markers")
         .with_node()
         .start()
@@ -128,6 +131,29 @@ fn a_job() -> Scenario {
 }
 
 fn a_ray_job(mode: &str) -> Scenario {
+    ray_job(mode, MARKER, 0)
+        .settle()
+        .delete(it("RayJob", "train"), "Background")
+        .settle()
+}
+
+/// What Ray said of an attempt that failed stays in the status while the next one begins.
+fn a_retried_ray_job() -> Scenario {
+    ray_job("HTTPMode", "exit 1 0", 1).settle()
+}
+
+/// The same with a job that is suspended while it runs.
+fn a_suspended_ray_job() -> Scenario {
+    ray_job("HTTPMode", "exit 0 120", 0)
+        .work(30)
+        .patch(
+            it("RayJob", "train"),
+            &json!({ "spec": { "suspend": true } }),
+        )
+        .settle()
+}
+
+fn ray_job(mode: &str, entrypoint: &str, backoff_limit: u32) -> Scenario {
     let mut head = template();
     head["spec"]["containers"][0]["name"] = json!("ray-head");
     for gone in ["nodeName", "restartPolicy"] {
@@ -156,6 +182,8 @@ fn a_ray_job(mode: &str) -> Scenario {
     });
     let mut body = marked("", body);
     body["spec"]["submissionMode"] = json!(mode);
+    body["spec"]["entrypoint"] = json!(entrypoint);
+    body["spec"]["backoffLimit"] = json!(backoff_limit);
     // A name that is the user's map, and not the name of anything.
     body["spec"]["metadata"]["name"] = json!(MARKER);
     Scenario::new("a ray job with markers")
@@ -165,9 +193,6 @@ fn a_ray_job(mode: &str) -> Scenario {
         .does(welcoming())
         .does(Op::create(it("RayJob", "train"), &body))
         .start()
-        .settle()
-        .delete(it("RayJob", "train"), "Background")
-        .settle()
 }
 
 /// Fails with the first line that holds the marker, and what stands around it.
@@ -187,9 +212,12 @@ fn holds_no_marker(lines: &[String]) {
 fn a_marker_in_every_text_is_in_no_line_and_decides_nothing() {
     for (scenario, expect) in [
         (a_pod(), r#""trouble":"[redacted "#),
+        (a_pod(), "PreStopHook failed: "),
         (a_job(), "Completed"),
         (a_ray_job("HTTPMode"), "SUCCEEDED"),
         (a_ray_job("K8sJobMode"), "SUCCEEDED"),
+        (a_retried_ray_job(), "Retrying"),
+        (a_suspended_ray_job(), "Suspended"),
     ] {
         let recording = record(&scenario, Some(MARKER));
         let reached = recording.lines.iter().any(|line| line.contains(expect));
