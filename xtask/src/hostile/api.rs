@@ -193,9 +193,10 @@ resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 held = []
 for port in (443, 53, 3128):
     for _ in range(5000):
-        s = socket.socket()
-        s.settimeout(1)
-        try: s.connect(("10.88.0.1", port))
+        try:
+            s = socket.socket()
+            s.settimeout(1)
+            s.connect(("10.88.0.1", port))
         except OSError: continue
         held.append(s)
 print("flooded", flush=True)
@@ -207,12 +208,13 @@ time.sleep(1000)
         serde_json::to_string(script)?
     ))?;
     until("a pod has flooded the doors", || {
-        Ok(up.ask(&["logs", "floods"])?.contains("flooded"))
+        let log = up.ask(&["logs", "floods"]);
+        Ok(log.is_ok_and(|it| it.contains("flooded")))
     })?;
     up.ask(&["get", "pods"])?;
     let said = up.script("names", "busybox", "getent hosts kubernetes.default.svc")?;
     ensure!(said.contains("10.88.0.1"), "{said}");
-    let open = std::fs::read_dir(format!("/proc/{}/fd", up.id()))?.count();
+    let open = descriptor_count(up.id())?;
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", up.id()))?;
     let limit = limits
         .lines()
@@ -244,6 +246,17 @@ print("sent")
     // A pod of its own costs something, too; 64 MiB would be seen.
     ensure!(after < before + 8 * 1024, "{before} KiB, then {after} KiB");
     Ok(())
+}
+
+/// How many descriptors a process has open, or has had at most: a control plane is closed to debuggers of
+/// its own user, and so is the list of them, but not the size of its table.
+fn descriptor_count(process: u32) -> Result<usize> {
+    if let Ok(open) = std::fs::read_dir(format!("/proc/{process}/fd")) {
+        return Ok(open.count());
+    }
+    let status = std::fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find_map(|line| line.strip_prefix("FDSize:"));
+    Ok(line.context("the size of a table")?.trim().parse()?)
 }
 
 /// In KiB.

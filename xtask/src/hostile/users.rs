@@ -13,6 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
 use super::Test;
+use super::directories::OBJECT;
 use super::place::{OTHER, Place, Who, until};
 
 pub(super) const TESTS: &[Test] = &[
@@ -172,6 +173,9 @@ fn a_directory_of_another_user_is_refused(place: &Place) -> Result<()> {
     let victim = place.home().join("victim");
     fs::create_dir(&victim)?;
     fs::write(victim.join("text"), "mine")?;
+    let object = place.home().join("object.yaml");
+    fs::write(&object, OBJECT)?;
+    let object = object.display().to_string();
     place.own(&place.home())?;
     let trap = place.scratch().join("trap");
     fs::create_dir_all(trap.join("node"))?;
@@ -189,13 +193,14 @@ fn a_directory_of_another_user_is_refused(place: &Place) -> Result<()> {
     let directory = trap.display().to_string();
     for words in [
         &["up"][..],
-        &["run", "x.yaml"],
+        &["run", &object],
         &["status"],
         &["down"],
         &["reset", "--yes"],
     ] {
         let done = place.end(place.command(words).args(["--data-dir", &directory]))?;
-        ensure!(!done.succeeded, "{words:?}: {}", done.said);
+        let is_refused = !done.succeeded && done.said.contains(&directory);
+        ensure!(is_refused, "{words:?}: {}", done.said);
     }
     let mut rules = place.command(&["env"]);
     let done = place.end(rules.env("SUNDOWN_IMAGE_RULES", trap.join("images.json")))?;
