@@ -84,7 +84,8 @@ impl Root<'_> {
                 continue;
             }
             match gap.fill(kind) {
-                Ok(()) => {}
+                // Another container of the pod may have made it meanwhile, in a volume of both.
+                Ok(()) | Err(Errno::EXIST) => {}
                 Err(Errno::ROFS) => self.rebuild(&gap.directory)?,
                 Err(error) => return Err(MountError::at("make", &path)(error)),
             }

@@ -221,7 +221,13 @@ fn open_source(
         reached.push(name);
         if matches!(open(&reached), Err(rustix::io::Errno::NOENT)) {
             let directory = open(&parent)?;
-            rustix::fs::mkdirat(directory, name.as_os_str(), Mode::from_raw_mode(0o755))?;
+            let made = rustix::fs::mkdirat(directory, name.as_os_str(), Mode::from_raw_mode(0o755));
+            // Another container of the pod may have made it meanwhile.
+            if let Err(error) = made
+                && error != rustix::io::Errno::EXIST
+            {
+                return Err(error.into());
+            }
         }
     }
     Ok(open(&reached)?)

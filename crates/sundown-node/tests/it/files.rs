@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
-use sundown_node::{HostPathKind, VolumeSource};
+use sundown_node::{HostPathKind, PodState, VolumeSource};
 
 use crate::world::{World, a_pod, block_on, files, mount, sh, volume};
 
@@ -280,6 +280,43 @@ pub(crate) fn a_sub_path_cannot_leave_its_volume() -> Result<()> {
                 .and_then(|each| each.exit())
                 .unwrap();
             ensure!(exit.message.contains("mount a volume at /data"), "{exit:?}");
+        }
+        world.close().await
+    })
+}
+
+/// Both looked, found nothing and made it; the second failed to start.
+pub(crate) fn two_containers_make_the_same_directories_at_once() -> Result<()> {
+    block_on(async {
+        let world = World::new().await?;
+        let mut pod = a_pod("both");
+        pod.volumes.push(volume("disk", ON_DISK));
+        world.node.create_pod(pod).await?;
+        for round in 0..20 {
+            let container = |name: &str| {
+                let mut container = sh("exit 0");
+                container.name = name.to_owned();
+                container.attempt = round;
+                container.mounts = vec![mount("disk", "/data"), mount("disk", "/all")];
+                let new = format!("a{round}/b/c/d/e/f/g/h");
+                container.mounts[0].sub_path = Some(new.into());
+                container
+            };
+            let (one, other) = tokio::join!(
+                world.node.start_container("both", container("one")),
+                world.node.start_container("both", container("other")),
+            );
+            for (name, state) in [("one", one?), ("other", other?)] {
+                let exit = state.container(name).and_then(|each| each.exit());
+                ensure!(exit.is_none_or(|it| it.code == 0), "{name}: {exit:?}");
+            }
+            let has_ended = |state: &PodState, name: &str| {
+                let container = state.container(name);
+                container.and_then(|each| each.exit()).is_some()
+            };
+            world
+                .until("both", |it| has_ended(it, "one") && has_ended(it, "other"))
+                .await?;
         }
         world.close().await
     })

@@ -99,6 +99,10 @@ const TESTS: &[Test] = &[
         files::a_sub_path_cannot_leave_its_volume,
     ),
     (
+        "files::two_containers_make_the_same_directories_at_once",
+        files::two_containers_make_the_same_directories_at_once,
+    ),
+    (
         "files::a_read_only_root_keeps_volumes_writable",
         files::a_read_only_root_keeps_volumes_writable,
     ),
