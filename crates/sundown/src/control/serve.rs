@@ -3,7 +3,7 @@
 
 use std::io;
 use std::net::SocketAddrV4;
-use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,15 +55,13 @@ impl Control {
             Err(error) => return Err(error),
         }
         let socket = SocketPath::new(directory, SOCKET)?;
-        // There is no moment in which others could connect: the mask is the process's, and nobody
-        // else makes files while this line runs that would mind a stricter one.
-        let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
-        let listener = UnixListener::bind(socket.get());
-        rustix::process::umask(before);
-        Ok(Self {
-            listener: listener?,
-            path,
-        })
+        let listener = UnixListener::bind(socket.get())?;
+        // Others cannot come to it before this either: the directory is closed to them, and every peer is
+        // asked for its user. The mask of the process is left alone, because other threads make
+        // directories meanwhile.
+        let private = std::fs::Permissions::from_mode(0o600);
+        std::fs::set_permissions(socket.get(), private)?;
+        Ok(Self { listener, path })
     }
 
     /// Answers for ever.
