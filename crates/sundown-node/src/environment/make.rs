@@ -138,6 +138,7 @@ fn clear(directory: &Path) -> Result<(), MakeError> {
 fn discard(directory: &Path) -> io::Result<()> {
     match mark::Found::at(directory) {
         mark::Found::Unfinished => mark::remove(directory),
+        mark::Found::Empty => mark::remove_empty(directory),
         mark::Found::Nothing
         | mark::Found::Foreign
         | mark::Found::WithoutPython(_)

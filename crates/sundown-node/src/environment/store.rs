@@ -217,7 +217,7 @@ impl Environments {
     fn make_room(&self, path: &Path, way: Way) -> Result<(), MakeError> {
         let what = |verb: &str| MakeError::io(format!("{verb} {}", path.display()));
         let mut held = self.held().map_err(what("look beside"))?;
-        if way == Way::RemoveFirst {
+        if matches!(way, Way::RemoveFirst | Way::RemoveEmptyFirst) {
             held.retain(|it| self.directory.join(&it.name) != path);
         }
         // First: nothing is moved for one that is not made.
@@ -229,6 +229,7 @@ impl Environments {
             Way::Refuse => Err(MakeError::Foreign {
                 path: path.to_owned(),
             }),
+            Way::RemoveEmptyFirst => mark::remove_empty(path).map_err(what("remove")),
             Way::RemoveFirst => mark::remove(path).map_err(what("remove")),
             Way::SetAsideFirst => mark::set_aside(path).map(drop).map_err(what("set aside")),
         }
@@ -277,16 +278,23 @@ impl Environments {
         let Some(path) = victim(&self.directory, name) else {
             return Ok(Removal::NotThere);
         };
+        // Before the lock: it is made beside what is ours only.
         match Found::at(&path) {
             Found::Nothing => return Ok(Removal::NotThere),
             Found::Foreign => return Ok(Removal::Foreign),
-            Found::Unfinished | Found::WithoutPython(_) | Found::Whole(_) => {}
+            Found::Empty | Found::Unfinished | Found::WithoutPython(_) | Found::Whole(_) => {}
         }
-        // Held until it is gone: whoever wants to make it meanwhile waits.
+        // Held until it is gone: a process that wants to make it meanwhile waits.
         let Some(_lock) = try_lock(&path)? else {
             return Ok(Removal::BeingMade);
         };
-        mark::remove(&path)?;
+        // Once more, now that no other process changes it.
+        match Found::at(&path) {
+            Found::Nothing => return Ok(Removal::NotThere),
+            Found::Foreign => return Ok(Removal::Foreign),
+            Found::Empty => mark::remove_empty(&path)?,
+            Found::Unfinished | Found::WithoutPython(_) | Found::Whole(_) => mark::remove(&path)?,
+        }
         Ok(Removal::Removed)
     }
 
@@ -385,7 +393,11 @@ impl Entry {
         // A Python that was removed takes its environments with it.
         let mark = match found {
             Found::Whole(mark) => Some(mark),
-            Found::Nothing | Found::Foreign | Found::Unfinished | Found::WithoutPython(_) => None,
+            Found::Nothing
+            | Found::Foreign
+            | Found::Empty
+            | Found::Unfinished
+            | Found::WithoutPython(_) => None,
         };
         let of_mark = mark.as_ref();
         Self {

@@ -235,6 +235,45 @@ fn a_directory_of_the_user_is_neither_listed_as_ours_nor_removed() -> Result<()>
     Ok(())
 }
 
+/// A process that was killed before the proof was written, or after it went, left an empty directory that
+/// kept its name from being used for ever.
+#[tokio::test]
+async fn what_an_interrupted_making_or_removal_left_empty_is_made_again_or_removed() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    let wanted = ray(&environments, None).await;
+    let interrupt = async || {
+        drop(environments.lock(&wanted.path).await?);
+        anyhow::Ok(fs::create_dir(&wanted.path)?)
+    };
+    interrupt().await?;
+    let way = environments.ready(&wanted).unwrap_err();
+    environments.make_room(&wanted.path, way)?;
+    assert!(!wanted.path.exists());
+    interrupt().await?;
+    let [entry] = &environments.list()?[..] else {
+        panic!("not one");
+    };
+    assert!(entry.is_ours && !entry.is_whole && !entry.is_being_made);
+    assert_eq!(environments.remove(&entry.name)?, Removal::Removed);
+    assert!(!wanted.path.exists());
+    Ok(())
+}
+
+/// What is put into it between the look and the removal stays.
+#[tokio::test]
+async fn a_directory_that_is_not_empty_any_more_stays() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let environments = in_directory(home.path());
+    let wanted = ray(&environments, None).await;
+    fs::create_dir(&wanted.path)?;
+    fs::write(wanted.path.join("chapter"), "mine")?;
+    let made = environments.make_room(&wanted.path, Way::RemoveEmptyFirst);
+    assert!(made.is_err());
+    assert_eq!(fs::read_to_string(wanted.path.join("chapter"))?, "mine");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_directory_of_the_user_is_not_made_into_an_environment() -> Result<()> {
     let home = tempfile::tempdir()?;
