@@ -14,6 +14,8 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
+use crate::open_scoped;
+
 /// How many levels are open at once, with a descriptor each. Fewer would mean more moves of deep ones.
 const DEPTH_MAX: usize = 16;
 
@@ -93,7 +95,7 @@ pub fn remove(parent: &Path, name: impl AsRef<Path>) -> io::Result<()> {
 }
 
 fn open(parent: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat2(parent, path, DIRECTORY, Mode::empty(), INSIDE)
+    open_scoped(parent, path, DIRECTORY, INSIDE)
 }
 
 fn remove_entry(parent: BorrowedFd<'_>, name: &CStr, at: &Path) -> io::Result<()> {
@@ -246,7 +248,7 @@ fn lift(from: &OwnedFd, name: &CStr, top: &OwnedFd, moved: &mut u64) -> rustix::
 /// A container can take the rights to a directory from its owner, who takes them back here.
 fn let_owner_in(parent: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = match rustix::fs::openat2(parent, path, flags, Mode::empty(), INSIDE) {
+    let directory = match open_scoped(parent, path, flags, INSIDE) {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error),
