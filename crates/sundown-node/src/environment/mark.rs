@@ -181,7 +181,8 @@ pub(super) fn remove_empty(path: &Path) -> io::Result<()> {
 }
 
 /// Moves an environment out of the way of another one. Pods that run in it go on: what is mounted moves
-/// along.
+/// along. Before the other one is made, because its scripts hold the path that it is made at: it cannot be
+/// made elsewhere and moved.
 pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut names = (1..=ASIDE_MAX).map(|count| {
         let mut name = path.as_os_str().to_owned();
@@ -198,6 +199,18 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let free = free.ok_or_else(|| io::Error::other("too many were set aside already"))?;
     fs::rename(path, &free)?;
     Ok(free)
+}
+
+/// Moves what was set aside back to its place, unless something is there.
+pub(super) fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
+    match Found::at(path) {
+        Found::Nothing => fs::rename(aside, path),
+        Found::Foreign
+        | Found::Empty
+        | Found::Unfinished
+        | Found::WithoutPython(_)
+        | Found::Whole(_) => Ok(()),
+    }
 }
 
 /// Whether this is the name of one that was set aside.

@@ -157,17 +157,24 @@ impl Environments {
         let wanted = wanted.ok_or_else(|| MakeError::Unavailable(nameless(&name)))?;
         let path = &wanted.path;
         let _lock = self.lock(path).await?;
-        match self.ready(&wanted) {
+        let aside = match self.ready(&wanted) {
             Ok(environment) => return Ok(environment),
             Err(way) => self.make_room(path, way)?,
-        }
+        };
         let order = Order {
             directory: path,
             requirements: &wanted.requirements,
             python,
             installer: self.installer().await,
         };
-        let found = make::make(order, &self.pythons, tell).await?;
+        let found = match make::make(order, &self.pythons, tell).await {
+            Ok(found) => found,
+            Err(error) => {
+                // What was there before is there again. Where that fails it stays aside, where a prune removes it.
+                let _ = aside.map(|aside| mark::put_back(&aside, path));
+                return Err(error);
+            }
+        };
         let mark = Mark {
             requirements: wanted.requirements,
             python: found.version,
@@ -213,8 +220,9 @@ impl Environments {
         }
     }
 
-    /// Makes sure that one more may be made, and that nothing lies where it is to be.
-    fn make_room(&self, path: &Path, way: Way) -> Result<(), MakeError> {
+    /// Makes sure that one more may be made, and that nothing lies where it is to be; gives the place of
+    /// what was set aside.
+    fn make_room(&self, path: &Path, way: Way) -> Result<Option<PathBuf>, MakeError> {
         let what = |verb: &str| MakeError::io(format!("{verb} {}", path.display()));
         let mut held = self.held().map_err(what("look beside"))?;
         if matches!(way, Way::RemoveFirst | Way::RemoveEmptyFirst) {
@@ -225,13 +233,15 @@ impl Environments {
             return Err(MakeError::Full(why));
         }
         match way {
-            Way::Take | Way::Make => Ok(()),
+            Way::Take | Way::Make => Ok(None),
             Way::Refuse => Err(MakeError::Foreign {
                 path: path.to_owned(),
             }),
-            Way::RemoveEmptyFirst => mark::remove_empty(path).map_err(what("remove")),
-            Way::RemoveFirst => mark::remove(path).map_err(what("remove")),
-            Way::SetAsideFirst => mark::set_aside(path).map(drop).map_err(what("set aside")),
+            Way::RemoveEmptyFirst => mark::remove_empty(path)
+                .map(|()| None)
+                .map_err(what("remove")),
+            Way::RemoveFirst => mark::remove(path).map(|()| None).map_err(what("remove")),
+            Way::SetAsideFirst => mark::set_aside(path).map(Some).map_err(what("set aside")),
         }
     }
 
