@@ -1,5 +1,6 @@
 //! What is in the cache and what is not.
 
+use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 
 use anyhow::Result;
