@@ -179,26 +179,9 @@ struct TakeOver<'a> {
 
 impl<'a> TakeOver<'a> {
     fn begin(held: &'a Held) -> Result<Self, OpenError> {
-        let path = &held.path;
-        let mut locks = Vec::new();
-        for (name, flags) in [(LOCK, OFlags::empty()), ("node", OFlags::DIRECTORY)] {
-            let Some(mut file) = open_nofollow(&path.join(name), OFlags::RDONLY | flags)
-                .map_err(|source| OpenError::io(path, source))?
-            else {
-                continue;
-            };
-            match (name, lock(path, &mut file)) {
-                ("node", Err(OpenError::InUse { .. })) => {
-                    let (path, refusal) = (path.clone(), Refusal::PodsRun);
-                    return Err(OpenError::Refused { path, refusal });
-                }
-                (_, locked) => locked?,
-            }
-            locks.push(file);
-        }
         Ok(Self {
             held,
-            _locks: locks,
+            _locks: locks_of_before(&held.path)?,
         })
     }
 
@@ -232,6 +215,30 @@ impl<'a> TakeOver<'a> {
         done.map_err(failed)?;
         Ok(true)
     }
+}
+
+/// The locks that versions of before know, taken.
+fn locks_of_before(path: &Path) -> Result<Vec<File>, OpenError> {
+    let mut locks = Vec::new();
+    let of_node = OFlags::RDONLY | OFlags::DIRECTORY;
+    for (name, opened) in [
+        (LOCK, open_lock(&path.join(LOCK))),
+        ("node", open_nofollow(&path.join("node"), of_node)),
+    ] {
+        let opened = opened.map_err(|source| OpenError::io(path, source))?;
+        let Some(mut file) = opened else {
+            continue;
+        };
+        match (name, lock(path, &mut file)) {
+            ("node", Err(OpenError::InUse { .. })) => {
+                let (path, refusal) = (path.to_owned(), Refusal::PodsRun);
+                return Err(OpenError::Refused { path, refusal });
+            }
+            (_, locked) => locked?,
+        }
+        locks.push(file);
+    }
+    Ok(locks)
 }
 
 /// A new or empty file that only this user reads, also in a directory that others may look into.
@@ -286,7 +293,7 @@ impl Directory {
             });
         };
         let held = hold(&path)?;
-        let file = open_nofollow(&state.join(LOCK), OFlags::RDONLY);
+        let file = open_lock(&state.join(LOCK));
         let mut file = file.map_err(|source| OpenError::io(&path, source))?;
         if let Some(file) = &mut file {
             lock(&path, file)?;
@@ -436,6 +443,13 @@ fn open_nofollow(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
         Err(rustix::io::Errno::NOENT) => Ok(None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Opens a lock that is there; None: it is not. For writing, because NFS gives a lock for oneself alone
+/// only through a descriptor that may write; nothing is written. Where that is not allowed, a descriptor
+/// that reads is enough on every other file system. A directory is locked on this machine alone.
+fn open_lock(path: &Path) -> io::Result<Option<File>> {
+    open_nofollow(path, OFlags::RDWR).or_else(|_| open_nofollow(path, OFlags::RDONLY))
 }
 
 fn lock(path: &Path, file: &mut File) -> Result<(), OpenError> {

@@ -102,6 +102,27 @@ fn a_directory_of_before_that_is_in_use_is_left_where_it_is() {
     );
 }
 
+/// NFS refused the lock with EBADF: it asks for a descriptor that may write.
+#[test]
+fn locks_are_taken_by_descriptors_that_may_write() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path();
+    let writes = |file: &File| {
+        let flags = rustix::fs::fcntl_getfl(file).unwrap();
+        flags & OFlags::RWMODE == OFlags::RDWR
+    };
+    of_before(path);
+    let looked = Directory::look_at(path).unwrap();
+    assert!(looked.lock.as_ref().is_some_and(writes));
+    drop(looked);
+    assert!(locks_of_before(path).unwrap().iter().any(writes));
+    drop(Disk::open(path, Options::default()).unwrap());
+    let looked = Directory::look_at(path).unwrap();
+    assert!(looked.lock.as_ref().is_some_and(writes));
+    let text = fs::read_to_string(path.join(STATE).join(LOCK)).unwrap();
+    assert!(text.trim().parse::<u32>().is_ok(), "nothing is written");
+}
+
 #[test]
 fn a_reset_removes_what_is_ours_and_goes_on_when_it_was_interrupted() {
     for is_before in [false, true] {
