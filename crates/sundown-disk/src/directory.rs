@@ -1,6 +1,8 @@
 //! The data directory: who may have it, its lock, and the places in it. Whether it may be used at all is
 //! decided in `claim.rs`; what the files hold is left to those who write them.
 
+mod take_over;
+
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -8,9 +10,8 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::claim::{
-    Begun, FORMAT, MOVING, Move, Moved, Refusal, STATE, Verdict, may_claim, next_move,
-};
+use self::take_over::take_over;
+use crate::claim::{Begun, FORMAT, Moved, Refusal, STATE, Verdict, may_claim};
 use crate::held::{self, Held};
 use crate::{Damage, OpenError};
 
@@ -161,84 +162,6 @@ fn hold(path: &Path) -> Result<Held, OpenError> {
             .iter()
             .find_map(|lock| fs::read_to_string(lock).ok()?.trim().parse().ok()),
     })
-}
-
-/// Moves everything of a directory of the format before to its new place, one rename at a time. Whoever
-/// finds one that was interrupted goes on with it.
-fn take_over(held: &Held) -> Result<(), OpenError> {
-    let mut take_over = TakeOver::begin(held)?;
-    while take_over.step()? {}
-    Ok(())
-}
-
-/// A takeover on its way, with the locks that versions of before know.
-struct TakeOver<'a> {
-    held: &'a Held,
-    _locks: Vec<File>,
-}
-
-impl<'a> TakeOver<'a> {
-    fn begin(held: &'a Held) -> Result<Self, OpenError> {
-        Ok(Self {
-            held,
-            _locks: locks_of_before(&held.path)?,
-        })
-    }
-
-    /// Does the next step; false: there is none.
-    fn step(&mut self) -> Result<bool, OpenError> {
-        let path = &self.held.path;
-        let failed = |source| OpenError::io(path, source);
-        let seen = self.held.look().map_err(failed)?;
-        let next = seen.place.as_ref().and_then(next_move);
-        let Some(next) = next.filter(|_| matches!(may_claim(&seen), Verdict::Migrate(_))) else {
-            return Ok(false);
-        };
-        let state = path.join(STATE);
-        let done = match next {
-            Move::Mark => self.held.mark(),
-            Move::MakeState => self.held.make_state(),
-            Move::NoteMoving => File::create_new(state.join(MOVING))
-                .and_then(|file| file.sync_all())
-                .and_then(|()| sync(&state)),
-            Move::TakeOver => self.held.prove(),
-            Move::Take(name) => self.held.take_in(&name).map_err(|error| {
-                let message = format!("move `{name}` to `{STATE}/{name}`: {error}");
-                io::Error::new(error.kind(), message)
-            }),
-            // Everything is where it belongs before the note of it goes.
-            Move::Finish => sync(&state)
-                .and_then(|()| self.held.sync())
-                .and_then(|()| fs::remove_file(state.join(MOVING)))
-                .and_then(|()| sync(&state)),
-        };
-        done.map_err(failed)?;
-        Ok(true)
-    }
-}
-
-/// The locks that versions of before know, taken.
-fn locks_of_before(path: &Path) -> Result<Vec<File>, OpenError> {
-    let mut locks = Vec::new();
-    let of_node = OFlags::RDONLY | OFlags::DIRECTORY;
-    for (name, opened) in [
-        (LOCK, open_lock(&path.join(LOCK))),
-        ("node", open_nofollow(&path.join("node"), of_node)),
-    ] {
-        let opened = opened.map_err(|source| OpenError::io(path, source))?;
-        let Some(mut file) = opened else {
-            continue;
-        };
-        match (name, lock(path, &mut file)) {
-            ("node", Err(OpenError::InUse { .. })) => {
-                let (path, refusal) = (path.to_owned(), Refusal::PodsRun);
-                return Err(OpenError::Refused { path, refusal });
-            }
-            (_, locked) => locked?,
-        }
-        locks.push(file);
-    }
-    Ok(locks)
 }
 
 /// A new or empty file that only this user reads, also in a directory that others may look into.

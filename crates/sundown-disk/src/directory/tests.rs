@@ -1,5 +1,6 @@
 //! Takeovers of directories of the format before, interrupted at each step; in temporary directories.
 
+use super::take_over::{TakeOver, locks_of_before};
 use super::*;
 use crate::{Disk, Options};
 
