@@ -3,7 +3,7 @@
 
 mod take_over;
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use self::take_over::take_over;
 use crate::claim::{Begun, FORMAT, Moved, Refusal, STATE, Verdict, may_claim};
 use crate::held::{self, Held};
+use crate::lock::{self, Obstacle};
 use crate::{Damage, OpenError};
 
 /// How often a directory that is made or removed by others meanwhile is looked at.
@@ -30,10 +31,11 @@ pub(crate) struct Directory {
     /// Where everything lies: in the directory, or, of one of the format before, itself.
     state: PathBuf,
     verdict: Verdict,
+    /// Locked as long as it is open, also for other machines that share the file system. Before what is
+    /// held, and so the first to go: a start that finds it locked in a directory that is free is refused.
+    lock: Option<File>,
     /// None: nobody has ever used the directory.
     held: Option<Held>,
-    /// Locked as long as it is open, also for other machines that share the file system.
-    lock: Option<File>,
 }
 
 /// A data directory that nobody can start on while this lives.
@@ -79,6 +81,16 @@ impl Hold {
 pub fn find(path: &Path) -> Result<Option<PathBuf>, OpenError> {
     let path = normal(path)?;
     Ok(state_of(&path, &judge(&path)?))
+}
+
+/// Whether a process uses a data directory, or is about to. What cannot be looked at is not in use.
+///
+/// Guarantees: nothing in it is changed, and no start on it fails by this look.
+pub fn is_in_use(path: &Path) -> bool {
+    let Ok(path) = held::normal(path) else {
+        return false;
+    };
+    Held::is_taken(&path).unwrap_or(false) || obstacle(&path) == Obstacle::Use
 }
 
 /// Makes a data directory as far as its state, for a control plane that will start on it.
@@ -155,13 +167,40 @@ fn enter(path: &Path) -> Result<(Held, Verdict), OpenError> {
 }
 
 fn hold(path: &Path) -> Result<Held, OpenError> {
-    let held = Held::take(path).map_err(|source| OpenError::io(path, source))?;
-    held.ok_or_else(|| OpenError::InUse {
+    hold_after(path, lock::pause)
+}
+
+/// Waits for those who hold it for a moment: looks, and those who only make its state.
+fn hold_after(path: &Path, pause: impl FnMut()) -> Result<Held, OpenError> {
+    let held = lock::retry(pause, || match Held::take(path)? {
+        Some(held) => Ok(Ok(held)),
+        None => Ok(Err(obstacle(path))),
+    });
+    let held = held.map_err(|source| OpenError::io(path, source))?;
+    held.map_err(|_| OpenError::InUse {
         path: path.to_owned(),
-        pid: [path.join(STATE).join(LOCK), path.join(LOCK)]
-            .iter()
-            .find_map(|lock| fs::read_to_string(lock).ok()?.trim().parse().ok()),
+        pid: fs::read_to_string(lock_in(path))
+            .ok()
+            .and_then(|text| text.trim().parse().ok()),
     })
+}
+
+/// What keeps us from a directory that another process holds. One that uses it has a lock in it as well.
+fn obstacle(path: &Path) -> Obstacle {
+    let file = open_nofollow(&lock_in(path), OFlags::RDONLY | OFlags::NONBLOCK);
+    let file = file.ok().flatten();
+    if file.is_some_and(|file| lock::is_taken(file).unwrap_or(true)) {
+        Obstacle::Use
+    } else {
+        Obstacle::Passing
+    }
+}
+
+/// The lock of a process that uses a directory: of now, or of the format before.
+fn lock_in(path: &Path) -> PathBuf {
+    let lock = path.join(STATE).join(LOCK);
+    // Beside a state the name is the user's.
+    if lock.exists() { lock } else { path.join(LOCK) }
 }
 
 /// A new or empty file that only this user reads, also in a directory that others may look into.
@@ -376,19 +415,16 @@ fn open_lock(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn lock(path: &Path, file: &mut File) -> Result<(), OpenError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            // Without the pid the refusal stands all the same.
-            let _ = file.read_to_string(&mut pid);
-            Err(OpenError::InUse {
-                path: path.to_owned(),
-                pid: pid.trim().parse().ok(),
-            })
-        }
-        Err(TryLockError::Error(source)) => Err(OpenError::io(path, source)),
+    if lock::take(&*file).map_err(|source| OpenError::io(path, source))? {
+        return Ok(());
     }
+    let mut pid = String::new();
+    // Without the pid the refusal stands all the same.
+    let _ = file.read_to_string(&mut pid);
+    Err(OpenError::InUse {
+        path: path.to_owned(),
+        pid: pid.trim().parse().ok(),
+    })
 }
 
 #[cfg(test)]
