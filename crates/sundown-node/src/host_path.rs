@@ -2,6 +2,8 @@
 //! asked by name before a pod is made, and by the real path of an opened descriptor when it is mounted,
 //! so that no link leads around it. Which directories are on the list is the caller's business.
 
+mod create;
+
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -9,6 +11,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) use create::Start;
 
 /// Through its links every directory of the host can be reached.
 const PROCESSES: &str = "/proc";
@@ -84,7 +88,7 @@ impl ClosedPaths {
     pub(crate) fn check_opened(&self, named: &Path, opened: &OwnedFd) -> io::Result<()> {
         let real = fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()))?;
         let refusal = self.refusal(&real);
-        let refusal = refusal.or_else(|| self.same_directory(opened));
+        let refusal = refusal.or_else(|| self.same_directory(opened, Path::new("")));
         refuse(named, &real, refusal)
     }
 
@@ -94,8 +98,9 @@ impl ClosedPaths {
         refuse(named, &real, self.refusal(&real))
     }
 
-    /// Another mount of a closed directory has another path and is the same directory.
-    fn same_directory(&self, opened: &OwnedFd) -> Option<String> {
+    /// Another mount of a closed directory has another path and is the same directory. `below` is what is
+    /// wanted inside of it.
+    fn same_directory(&self, opened: &OwnedFd, below: &Path) -> Option<String> {
         let opened = rustix::fs::fstat(opened).ok()?;
         let is_same = |path: &Path| {
             let found = fs::metadata(path);
@@ -106,7 +111,7 @@ impl ClosedPaths {
             .iter()
             .flat_map(|closed| closed.path.ancestors());
         let found = paths.into_iter().find(|path| is_same(path))?;
-        self.refusal(found)
+        self.refusal(&found.join(below))
     }
 }
 
