@@ -134,6 +134,18 @@ impl Closed {
     }
 }
 
+/// The home directory that this user's account names, whatever the environment says; None: there is no
+/// account, or it names a directory of the system, which every pod sees.
+pub fn home_of_account() -> Option<PathBuf> {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective());
+    user.ok().flatten().and_then(|user| home_in(user.dir))
+}
+
+fn home_in(directory: PathBuf) -> Option<PathBuf> {
+    let is_own = directory.is_absolute() && !crate::container::system::is_shown(&directory);
+    is_own.then_some(directory)
+}
+
 fn refuse(named: &Path, real: &Path, refusal: Option<String>) -> io::Result<()> {
     match refusal {
         None => Ok(()),
@@ -175,7 +187,7 @@ fn real_path(path: &Path) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use super::ClosedPaths;
+    use super::{ClosedPaths, home_in};
 
     fn closed() -> ClosedPaths {
         let mut closed = ClosedPaths::default();
@@ -240,6 +252,21 @@ mod tests {
             "/process",
         ] {
             check(path, "");
+        }
+    }
+
+    #[test]
+    fn the_home_of_an_account_counts_unless_it_is_the_systems() {
+        for (named, is_own) in [
+            ("/home/me", true),
+            ("/root", true),
+            ("/var/lib/service", true),
+            ("/usr/sbin", false),
+            ("/bin", false),
+            ("", false),
+            ("home", false),
+        ] {
+            assert_eq!(home_in(named.into()).is_some(), is_own, "{named}");
         }
     }
 
