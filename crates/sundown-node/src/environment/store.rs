@@ -19,6 +19,7 @@ use super::python;
 use super::recipe::{PythonVersion, Recipe, Rules, is_told_by_name};
 use super::sources::{Installer, Sources};
 use super::{Environment, Standing};
+use crate::is_shown;
 use crate::spec::is_plain_name;
 
 /// The programs of the host, as every container finds them.
@@ -265,7 +266,7 @@ impl Environments {
         Standing::Ready(Environment {
             binds: Some(python.prefix)
                 .into_iter()
-                .filter(|it| !is_of_host(it))
+                .filter(|it| !is_shown(it))
                 .collect(),
             variables: vec![(
                 "PATH".into(),
@@ -339,7 +340,7 @@ fn victim(directory: &Path, name: &str) -> Option<PathBuf> {
 fn virtual_environment(path: &Path, prefix: &Path) -> Environment {
     let binds = vec![path.to_owned(), prefix.to_owned()];
     Environment {
-        binds: binds.into_iter().filter(|it| !is_of_host(it)).collect(),
+        binds: binds.into_iter().filter(|it| !is_shown(it)).collect(),
         variables: vec![
             (
                 "PATH".into(),
@@ -370,13 +371,6 @@ fn for_ray() -> impl Iterator<Item = (String, String)> {
     variables
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
-}
-
-/// What every pod sees anyway.
-fn is_of_host(path: &Path) -> bool {
-    ["/usr", "/bin", "/opt", "/etc"]
-        .iter()
-        .any(|it| path.starts_with(it))
 }
 
 fn of_host(program: &str, command: Vec<String>) -> Standing {

@@ -381,3 +381,21 @@ async fn a_rule_cannot_show_the_home_directory_to_pods() -> Result<()> {
     assert!(why.contains("holds the home directory"), "{why}");
     Ok(())
 }
+
+/// Everything below `/etc` was taken for shown; pods see a part of it, and a Python there was missing.
+#[test]
+fn only_what_pods_do_not_see_anyway_is_bound() {
+    let of = |prefix: &str| virtual_environment(Path::new("/cache/e"), Path::new(prefix)).binds;
+    for (prefix, is_bound) in [
+        ("/usr", false),
+        ("/opt/python", false),
+        ("/lib/python", false),
+        ("/etc/alternatives", false),
+        ("/etc/profiles/python", true),
+        ("/home/me/.pyenv/versions/3.11.7", true),
+    ] {
+        let binds = of(prefix);
+        assert_eq!(binds.contains(&PathBuf::from(prefix)), is_bound, "{prefix}");
+        assert!(binds.contains(&PathBuf::from("/cache/e")));
+    }
+}
