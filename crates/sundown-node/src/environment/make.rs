@@ -276,20 +276,23 @@ async fn run(
     })
 }
 
-type Reader<R> = Option<tokio::io::Lines<BufReader<R>>>;
+type Reader<R> = Option<tokio::io::Split<BufReader<R>>>;
 
 fn reader<R: AsyncRead + Unpin>(from: Option<R>) -> Reader<R> {
-    from.map(|from| BufReader::new(from).lines())
+    from.map(|from| BufReader::new(from).split(b'\n'))
 }
 
-/// The next line; None once there is none any more.
+/// The next line; None once there is none any more. Cancel-safe.
 async fn next<R: AsyncRead + Unpin>(reader: &mut Reader<R>) -> Option<String> {
     let lines = reader.as_mut()?;
-    let line = lines.next_line().await.ok().flatten();
-    if line.is_none() {
+    let line = lines.next_segment().await.ok().flatten();
+    let Some(line) = line else {
         *reader = None;
-    }
-    line
+        return None;
+    };
+    // Names of files may be in it, which are of any bytes.
+    let line = String::from_utf8_lossy(&line);
+    Some(line.trim_end_matches('\r').to_owned())
 }
 
 /// The last lines of a tool.
@@ -464,5 +467,20 @@ mod tests {
             "{error}"
         );
         assert!(!error.contains("line 5\n"), "{error}");
+    }
+
+    /// The first line that was no text was taken for the end, and the tool died of writing the next one.
+    #[tokio::test]
+    async fn a_line_that_is_no_text_is_told_as_far_as_it_is() {
+        let mut command = Command::new("sh");
+        command.args([
+            "-c",
+            r"printf 'caf\351\r\n'; echo why || exit 4; printf 'without end'; exit 3",
+        ]);
+        let error = run(command, &mut |_| {}).await.unwrap_err().to_string();
+        assert!(
+            error.ends_with("exit status: 3:\ncaf\u{fffd}\nwhy\nwithout end"),
+            "{error:?}"
+        );
     }
 }
