@@ -4,9 +4,11 @@
 //! From wheels only: building a source package runs its code, here on the host and outside of every pod.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
@@ -82,6 +84,8 @@ impl MakeError {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order<'a> {
     pub(super) directory: &'a Path,
+    /// Of the directory, held.
+    pub(super) lock: &'a Arc<File>,
     pub(super) requirements: &'a [String],
     pub(super) python: Option<PythonVersion>,
     pub(super) installer: &'a Installer,
@@ -110,13 +114,14 @@ pub(super) async fn make(
         passed_over: choice.passed_over,
     };
     for python in choice.pythons {
-        clear(order.directory)?;
+        clear(order).await?;
         let installed = install(order, &python, tell).await;
         let Err(error) = installed else {
             return Ok(python);
         };
         // It would count as one until somebody prunes it. What cannot be removed is removed by the next try.
-        let _ = discard(order.directory);
+        let directory = order.directory.to_owned();
+        let _ = apart(order.lock, move || discard(&directory)).await;
         match error {
             // Another Python has other wheels.
             error @ MakeError::NoWheel { .. } if order.python.is_none() => last_error = error,
@@ -127,11 +132,32 @@ pub(super) async fn make(
 }
 
 /// Begins anew in the directory of this environment, without what a Python before this one left there.
-fn clear(directory: &Path) -> Result<(), MakeError> {
+async fn clear(order: Order<'_>) -> Result<(), MakeError> {
+    let directory = order.directory;
     let what = format!("remove {}", directory.display());
-    discard(directory).map_err(MakeError::io(what))?;
+    let removed = directory.to_owned();
+    let removed = apart(order.lock, move || discard(&removed)).await;
+    let removed = removed.and_then(|it| it);
+    removed.map_err(MakeError::io(what))?;
     let what = format!("make {}", directory.display());
     mark::begin(directory).map_err(MakeError::io(what))
+}
+
+/// Runs what walks through whole directories on a thread of its own: an environment has tens of thousands
+/// of files, and everything else of the control plane would wait for them.
+///
+/// Guarantees: the lock is held until the work is over, also when its caller has given up waiting.
+pub(super) async fn apart<T: Send + 'static>(
+    lock: &Arc<File>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let lock = Arc::clone(lock);
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(lock);
+        done
+    });
+    done.await.map_err(io::Error::other)
 }
 
 /// Removes what was begun and not finished.

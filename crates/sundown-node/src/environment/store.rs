@@ -4,6 +4,7 @@
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
 use tokio::sync::{Mutex, OnceCell};
@@ -132,13 +133,14 @@ impl Environments {
         let wanted = self.wanted(&name, requirements, python).await;
         let wanted = wanted.ok_or_else(|| MakeError::Unavailable(nameless(&name)))?;
         let path = &wanted.path;
-        let _lock = self.lock(path).await?;
+        let lock = Arc::new(self.lock(path).await?);
         let aside = match self.ready(&wanted) {
             Ok(environment) => return Ok(environment),
-            Err(way) => self.make_room(path, way)?,
+            Err(way) => self.make_room_apart(&lock, path, way).await?,
         };
         let order = Order {
             directory: path,
+            lock: &lock,
             requirements: &wanted.requirements,
             python,
             installer: self.installer().await,
@@ -151,14 +153,16 @@ impl Environments {
                 return Err(error);
             }
         };
+        let what = format!("finish {}", path.display());
+        let counted = path.clone();
+        let bytes = make::apart(&lock, move || mark::bytes(&counted)).await;
         let mark = Mark {
             requirements: wanted.requirements,
             python: found.version,
             prefix: found.prefix,
             sources: Some(wanted.sources.list().to_vec()),
-            bytes: Some(mark::bytes(path)),
+            bytes: bytes.ok(),
         };
-        let what = format!("finish {}", path.display());
         mark::finish(path, &mark).map_err(MakeError::io(what))?;
         Ok(virtual_environment(path, &mark.prefix))
     }
@@ -196,29 +200,16 @@ impl Environments {
         }
     }
 
-    /// Makes sure that one more may be made, and that nothing lies where it is to be; gives the place of
-    /// what was set aside.
-    fn make_room(&self, path: &Path, way: Way) -> Result<Option<PathBuf>, MakeError> {
-        let what = |verb: &str| MakeError::io(format!("{verb} {}", path.display()));
-        let mut held = entry::held(&self.directory).map_err(what("look beside"))?;
-        if matches!(way, Way::RemoveFirst | Way::RemoveEmptyFirst) {
-            held.retain(|it| self.directory.join(&it.name) != path);
-        }
-        // First: nothing is moved for one that is not made.
-        if let Some(why) = limits::full(self.limits, &held) {
-            return Err(MakeError::Full(why));
-        }
-        match way {
-            Way::Take | Way::Make => Ok(None),
-            Way::Refuse => Err(MakeError::Foreign {
-                path: path.to_owned(),
-            }),
-            Way::RemoveEmptyFirst => mark::remove_empty(path)
-                .map(|()| None)
-                .map_err(what("remove")),
-            Way::RemoveFirst => mark::remove(path).map(|()| None).map_err(what("remove")),
-            Way::SetAsideFirst => mark::set_aside(path).map(Some).map_err(what("set aside")),
-        }
+    async fn make_room_apart(
+        &self,
+        lock: &Arc<File>,
+        path: &Path,
+        way: Way,
+    ) -> Result<Option<PathBuf>, MakeError> {
+        let (directory, path, limits) = (self.directory.clone(), path.to_owned(), self.limits);
+        let what = format!("make room for {}", path.display());
+        let made = make::apart(lock, move || make_room(&directory, limits, &path, way)).await;
+        made.map_err(MakeError::io(what))?
     }
 
     /// What is in the cache.
@@ -325,6 +316,36 @@ impl Environments {
         });
         let locked = locked.await.map_err(io::Error::other).and_then(|it| it);
         locked.map_err(MakeError::io(what))
+    }
+}
+
+/// Makes sure that one more may be made, and that nothing lies where it is to be; gives the place of
+/// what was set aside.
+fn make_room(
+    directory: &Path,
+    limits: Limits,
+    path: &Path,
+    way: Way,
+) -> Result<Option<PathBuf>, MakeError> {
+    let what = |verb: &str| MakeError::io(format!("{verb} {}", path.display()));
+    let mut held = entry::held(directory).map_err(what("look beside"))?;
+    if matches!(way, Way::RemoveFirst | Way::RemoveEmptyFirst) {
+        held.retain(|it| directory.join(&it.name) != path);
+    }
+    // First: nothing is moved for one that is not made.
+    if let Some(why) = limits::full(limits, &held) {
+        return Err(MakeError::Full(why));
+    }
+    match way {
+        Way::Take | Way::Make => Ok(None),
+        Way::Refuse => Err(MakeError::Foreign {
+            path: path.to_owned(),
+        }),
+        Way::RemoveEmptyFirst => mark::remove_empty(path)
+            .map(|()| None)
+            .map_err(what("remove")),
+        Way::RemoveFirst => mark::remove(path).map(|()| None).map_err(what("remove")),
+        Way::SetAsideFirst => mark::set_aside(path).map(Some).map_err(what("set aside")),
     }
 }
 

@@ -76,6 +76,33 @@ fn only_what_is_at_an_index_or_is_a_wheel_is_installed() {
     }
 }
 
+/// Another process would make an environment where a removal still goes on.
+#[tokio::test]
+async fn work_apart_holds_the_lock_to_its_end_though_its_caller_gave_up() {
+    let lock = Arc::new(tempfile::tempfile().unwrap());
+    let (begun, begins) = std::sync::mpsc::channel();
+    let (end, ends) = std::sync::mpsc::channel::<()>();
+    let held = Arc::downgrade(&lock);
+    let is_held = held.clone();
+    let mut work = Box::pin(apart(&lock, move || {
+        begun.send(()).unwrap();
+        let _ = ends.recv();
+        is_held.upgrade().is_some()
+    }));
+    let waker = std::task::Waker::noop();
+    let polled = work
+        .as_mut()
+        .poll(&mut std::task::Context::from_waker(waker));
+    assert!(polled.is_pending());
+    begins.recv_timeout(sundown_testing::BOUND).unwrap();
+    drop(work);
+    drop(lock);
+    assert!(held.upgrade().is_some());
+    drop(end);
+    let gone = sundown_testing::eventually("the end of the work", || held.upgrade().is_none());
+    gone.await.unwrap();
+}
+
 #[tokio::test]
 async fn a_tool_that_fails_is_told_with_its_last_lines() {
     let mut command = Command::new("sh");

@@ -17,6 +17,10 @@ async fn ray(environments: &Environments, python: Option<PythonVersion>) -> Want
     wanted.await.expect("a version of usual length")
 }
 
+fn room(environments: &Environments, path: &Path, way: Way) -> Result<(), MakeError> {
+    make_room(&environments.directory, environments.limits, path, way).map(drop)
+}
+
 fn a_mark(wanted: &Wanted, prefix: &Path) -> Mark {
     Mark {
         requirements: wanted.requirements.clone(),
@@ -251,7 +255,7 @@ async fn what_an_interrupted_making_or_removal_left_empty_is_made_again_or_remov
     };
     interrupt().await?;
     let way = environments.ready(&wanted).unwrap_err();
-    environments.make_room(&wanted.path, way)?;
+    room(&environments, &wanted.path, way)?;
     assert!(!wanted.path.exists());
     interrupt().await?;
     let [entry] = &environments.list()?[..] else {
@@ -271,7 +275,7 @@ async fn a_directory_that_is_not_empty_any_more_stays() -> Result<()> {
     let wanted = ray(&environments, None).await;
     fs::create_dir(&wanted.path)?;
     fs::write(wanted.path.join("chapter"), "mine")?;
-    let made = environments.make_room(&wanted.path, Way::RemoveEmptyFirst);
+    let made = room(&environments, &wanted.path, Way::RemoveEmptyFirst);
     assert!(made.is_err());
     assert_eq!(fs::read_to_string(wanted.path.join("chapter"))?, "mine");
     Ok(())
@@ -284,7 +288,7 @@ async fn a_directory_of_the_user_is_not_made_into_an_environment() -> Result<()>
     let wanted = ray(&environments, None).await;
     fs::create_dir_all(wanted.path.join("chapters"))?;
     let way = environments.ready(&wanted).unwrap_err();
-    let why = environments.make_room(&wanted.path, way).unwrap_err();
+    let why = room(&environments, &wanted.path, way).unwrap_err();
     assert!(why.to_string().contains("was not made by Sundown"), "{why}");
     assert!(wanted.path.join("chapters").is_dir());
     Ok(())
@@ -303,14 +307,14 @@ async fn what_is_whole_is_set_aside_and_what_is_unfinished_is_removed() -> Resul
     mark::begin(&wanted.path)?;
     mark::finish(&wanted.path, &before)?;
     let way = environments.ready(&wanted).unwrap_err();
-    environments.make_room(&wanted.path, way)?;
+    room(&environments, &wanted.path, way)?;
     let [entry] = &environments.list()?[..] else {
         panic!("not one");
     };
     assert!(entry.is_whole && !entry.is_current && mark::is_aside(&entry.name));
     mark::begin(&wanted.path)?;
     let way = environments.ready(&wanted).unwrap_err();
-    environments.make_room(&wanted.path, way)?;
+    room(&environments, &wanted.path, way)?;
     assert!(!wanted.path.exists());
     Ok(())
 }
@@ -350,17 +354,17 @@ async fn a_full_cache_makes_nothing_more_and_removes_nothing() -> Result<()> {
     };
     let environments = in_directory(home.path()).limited(limits);
     let wanted = ray(&environments, None).await;
-    environments.make_room(&wanted.path, Way::Make)?;
+    room(&environments, &wanted.path, Way::Make)?;
     let there = home.path().join("ray-2.9.0-py3");
     mark::begin(&there)?;
     mark::finish(&there, &a_mark(&wanted, home.path()))?;
     // A directory of the user does not count.
     fs::create_dir(home.path().join("thesis"))?;
-    let why = environments.make_room(&wanted.path, Way::Make).unwrap_err();
+    let why = room(&environments, &wanted.path, Way::Make).unwrap_err();
     let why = why.to_string();
     assert!(why.contains("1 of at most 1 environments"), "{why}");
     let way = Way::SetAsideFirst;
-    assert!(environments.make_room(&there, way).is_err());
+    assert!(room(&environments, &there, way).is_err());
     assert!(why.contains("ray-2.9.0-py3"), "{why}");
     assert!(there.is_dir());
     Ok(())
