@@ -1,17 +1,19 @@
 //! The data directory: who may have it, its lock, and the places in it. Whether it may be used at all is
 //! decided in `claim.rs`; what the files hold is left to those who write them.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+mod take_over;
+
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::claim::{
-    Begun, FORMAT, MOVING, Move, Moved, Refusal, STATE, Verdict, may_claim, next_move,
-};
+use self::take_over::take_over;
+use crate::claim::{Begun, FORMAT, Moved, Refusal, STATE, Verdict, may_claim};
 use crate::held::{self, Held};
+use crate::lock::{self, Obstacle};
 use crate::{Damage, OpenError};
 
 /// How often a directory that is made or removed by others meanwhile is looked at.
@@ -29,10 +31,11 @@ pub(crate) struct Directory {
     /// Where everything lies: in the directory, or, of one of the format before, itself.
     state: PathBuf,
     verdict: Verdict,
+    /// Locked as long as it is open, also for other machines that share the file system. Before what is
+    /// held, and so the first to go: a start that finds it locked in a directory that is free is refused.
+    lock: Option<File>,
     /// None: nobody has ever used the directory.
     held: Option<Held>,
-    /// Locked as long as it is open, also for other machines that share the file system.
-    lock: Option<File>,
 }
 
 /// A data directory that nobody can start on while this lives.
@@ -78,6 +81,16 @@ impl Hold {
 pub fn find(path: &Path) -> Result<Option<PathBuf>, OpenError> {
     let path = normal(path)?;
     Ok(state_of(&path, &judge(&path)?))
+}
+
+/// Whether a process uses a data directory, or is about to. What cannot be looked at is not in use.
+///
+/// Guarantees: nothing in it is changed, and no start on it fails by this look.
+pub fn is_in_use(path: &Path) -> bool {
+    let Ok(path) = held::normal(path) else {
+        return false;
+    };
+    Held::is_taken(&path).unwrap_or(false) || obstacle(&path) == Obstacle::Use
 }
 
 /// Makes a data directory as far as its state, for a control plane that will start on it.
@@ -154,84 +167,40 @@ fn enter(path: &Path) -> Result<(Held, Verdict), OpenError> {
 }
 
 fn hold(path: &Path) -> Result<Held, OpenError> {
-    let held = Held::take(path).map_err(|source| OpenError::io(path, source))?;
-    held.ok_or_else(|| OpenError::InUse {
+    hold_after(path, lock::pause)
+}
+
+/// Waits for those who hold it for a moment: looks, and those who only make its state.
+fn hold_after(path: &Path, pause: impl FnMut()) -> Result<Held, OpenError> {
+    let held = lock::retry(pause, || match Held::take(path)? {
+        Some(held) => Ok(Ok(held)),
+        None => Ok(Err(obstacle(path))),
+    });
+    let held = held.map_err(|source| OpenError::io(path, source))?;
+    held.map_err(|_| OpenError::InUse {
         path: path.to_owned(),
-        pid: [path.join(STATE).join(LOCK), path.join(LOCK)]
-            .iter()
-            .find_map(|lock| fs::read_to_string(lock).ok()?.trim().parse().ok()),
+        pid: fs::read_to_string(lock_in(path))
+            .ok()
+            .and_then(|text| text.trim().parse().ok()),
     })
 }
 
-/// Moves everything of a directory of the format before to its new place, one rename at a time. Whoever
-/// finds one that was interrupted goes on with it.
-fn take_over(held: &Held) -> Result<(), OpenError> {
-    let mut take_over = TakeOver::begin(held)?;
-    while take_over.step()? {}
-    Ok(())
+/// What keeps us from a directory that another process holds. One that uses it has a lock in it as well.
+fn obstacle(path: &Path) -> Obstacle {
+    let file = open_nofollow(&lock_in(path), OFlags::RDONLY | OFlags::NONBLOCK);
+    let file = file.ok().flatten();
+    if file.is_some_and(|file| lock::is_taken(file).unwrap_or(true)) {
+        Obstacle::Use
+    } else {
+        Obstacle::Passing
+    }
 }
 
-/// A takeover on its way, with the locks that versions of before know.
-struct TakeOver<'a> {
-    held: &'a Held,
-    _locks: Vec<File>,
-}
-
-impl<'a> TakeOver<'a> {
-    fn begin(held: &'a Held) -> Result<Self, OpenError> {
-        let path = &held.path;
-        let mut locks = Vec::new();
-        for (name, flags) in [(LOCK, OFlags::empty()), ("node", OFlags::DIRECTORY)] {
-            let Some(mut file) = open_nofollow(&path.join(name), OFlags::RDONLY | flags)
-                .map_err(|source| OpenError::io(path, source))?
-            else {
-                continue;
-            };
-            match (name, lock(path, &mut file)) {
-                ("node", Err(OpenError::InUse { .. })) => {
-                    let (path, refusal) = (path.clone(), Refusal::PodsRun);
-                    return Err(OpenError::Refused { path, refusal });
-                }
-                (_, locked) => locked?,
-            }
-            locks.push(file);
-        }
-        Ok(Self {
-            held,
-            _locks: locks,
-        })
-    }
-
-    /// Does the next step; false: there is none.
-    fn step(&mut self) -> Result<bool, OpenError> {
-        let path = &self.held.path;
-        let failed = |source| OpenError::io(path, source);
-        let seen = self.held.look().map_err(failed)?;
-        let next = seen.place.as_ref().and_then(next_move);
-        let Some(next) = next.filter(|_| matches!(may_claim(&seen), Verdict::Migrate(_))) else {
-            return Ok(false);
-        };
-        let state = path.join(STATE);
-        let done = match next {
-            Move::Mark => self.held.mark(),
-            Move::MakeState => self.held.make_state(),
-            Move::NoteMoving => File::create_new(state.join(MOVING))
-                .and_then(|file| file.sync_all())
-                .and_then(|()| sync(&state)),
-            Move::TakeOver => self.held.prove(),
-            Move::Take(name) => self.held.take_in(&name).map_err(|error| {
-                let message = format!("move `{name}` to `{STATE}/{name}`: {error}");
-                io::Error::new(error.kind(), message)
-            }),
-            // Everything is where it belongs before the note of it goes.
-            Move::Finish => sync(&state)
-                .and_then(|()| self.held.sync())
-                .and_then(|()| fs::remove_file(state.join(MOVING)))
-                .and_then(|()| sync(&state)),
-        };
-        done.map_err(failed)?;
-        Ok(true)
-    }
+/// The lock of a process that uses a directory: of now, or of the format before.
+fn lock_in(path: &Path) -> PathBuf {
+    let lock = path.join(STATE).join(LOCK);
+    // Beside a state the name is the user's.
+    if lock.exists() { lock } else { path.join(LOCK) }
 }
 
 /// A new or empty file that only this user reads, also in a directory that others may look into.
@@ -286,7 +255,7 @@ impl Directory {
             });
         };
         let held = hold(&path)?;
-        let file = open_nofollow(&state.join(LOCK), OFlags::RDONLY);
+        let file = open_lock(&state.join(LOCK));
         let mut file = file.map_err(|source| OpenError::io(&path, source))?;
         if let Some(file) = &mut file {
             lock(&path, file)?;
@@ -438,20 +407,24 @@ fn open_nofollow(path: &Path, flags: OFlags) -> io::Result<Option<File>> {
     }
 }
 
+/// Opens a lock that is there; None: it is not. For writing, because NFS gives a lock for oneself alone
+/// only through a descriptor that may write; nothing is written. Where that is not allowed, a descriptor
+/// that reads is enough on every other file system. A directory is locked on this machine alone.
+fn open_lock(path: &Path) -> io::Result<Option<File>> {
+    open_nofollow(path, OFlags::RDWR).or_else(|_| open_nofollow(path, OFlags::RDONLY))
+}
+
 fn lock(path: &Path, file: &mut File) -> Result<(), OpenError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let mut pid = String::new();
-            // Without the pid the refusal stands all the same.
-            let _ = file.read_to_string(&mut pid);
-            Err(OpenError::InUse {
-                path: path.to_owned(),
-                pid: pid.trim().parse().ok(),
-            })
-        }
-        Err(TryLockError::Error(source)) => Err(OpenError::io(path, source)),
+    if lock::take(&*file).map_err(|source| OpenError::io(path, source))? {
+        return Ok(());
     }
+    let mut pid = String::new();
+    // Without the pid the refusal stands all the same.
+    let _ = file.read_to_string(&mut pid);
+    Err(OpenError::InUse {
+        path: path.to_owned(),
+        pid: pid.trim().parse().ok(),
+    })
 }
 
 #[cfg(test)]

@@ -8,13 +8,14 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, RenameFlags, flock, fstat, openat,
-    renameat, renameat_with, statat, unlinkat,
+    AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, fstat, openat, renameat, renameat_with,
+    statat, unlinkat,
 };
 use rustix::io::Errno;
 use sundown_files::{Sort, Us};
 
 use crate::claim::{Entry, FORMAT_FILE, Place, STARTING, STATE, Seen, mark};
+use crate::lock;
 
 /// No proof and no mark is longer.
 const TEXT_BYTES_MAX: u64 = 256;
@@ -163,15 +164,17 @@ impl Held {
         builder.recursive(true).mode(0o700).create(normal(path)?)
     }
 
-    /// Holds and locks a directory; None: another process has it. Nothing in it is changed.
+    /// Holds and locks a directory; None: another process has it, or looks at it. Nothing in it is changed.
     pub(crate) fn take(path: &Path) -> io::Result<Option<Self>> {
         let path = normal(path)?;
         let directory = open(&path)?;
-        match flock(&directory, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Some(Self { path, directory })),
-            Err(Errno::WOULDBLOCK) => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let is_ours = lock::take_once(&directory)?.is_ok();
+        Ok(is_ours.then_some(Self { path, directory }))
+    }
+
+    /// Whether another process has a directory.
+    pub(crate) fn is_taken(path: &Path) -> io::Result<bool> {
+        lock::is_taken(open(&normal(path)?)?)
     }
 
     /// What is held, whatever has become of its name.

@@ -12,6 +12,7 @@ mod directory;
 mod disk;
 mod held;
 mod high_water;
+mod lock;
 mod record;
 mod recovery;
 mod relaxed;
@@ -19,7 +20,7 @@ mod scratch;
 
 pub use claim::Refusal;
 pub use damage::Damage;
-pub use directory::{Hold, find, prepare};
+pub use directory::{Hold, find, is_in_use, prepare};
 pub use disk::{AppendError, Disk, Keep, OpenError, Options, RELAXED_MAX};
 pub use record::Sum;
 pub use recovery::Summary;

@@ -14,11 +14,22 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, ResolveFlags, SeekFrom};
 use rustix::io::Errno;
 
+use crate::open_scoped;
+
 /// How many levels are open at once, with a descriptor each. Fewer would mean more moves of deep ones.
 const DEPTH_MAX: usize = 16;
 
 /// What one call of the kernel lists: a few hundred names.
 const LIST_BYTES: usize = 8 * 1024;
+
+/// How often a directory may hold something again after everything in it went. A list that jumps over
+/// entries takes a few; more means that a process writes faster than we remove.
+const REFILL_COUNT_MAX: usize = 100;
+
+/// How many directories are moved up in one removal. Each stands for as many levels as are open at once,
+/// and a pod that makes them faster than they go must not keep us for ever. What is left goes when the
+/// removal is repeated.
+const LIFT_COUNT_MAX: u64 = 10_000_000;
 
 /// Nothing on the way may be a link or a mount, or lead out of where it began.
 const INSIDE: ResolveFlags = ResolveFlags::BENEATH
@@ -93,14 +104,14 @@ pub fn remove(parent: &Path, name: impl AsRef<Path>) -> io::Result<()> {
 }
 
 fn open(parent: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::openat2(parent, path, DIRECTORY, Mode::empty(), INSIDE)
+    open_scoped(parent, path, DIRECTORY, INSIDE)
 }
 
 fn remove_entry(parent: BorrowedFd<'_>, name: &CStr, at: &Path) -> io::Result<()> {
     match rustix::fs::unlinkat(parent, name, AtFlags::empty()) {
         Ok(()) | Err(Errno::NOENT) => Ok(()),
         // Some file systems say the second of a directory.
-        Err(Errno::ISDIR | Errno::PERM) => remove_tree(parent, name, at),
+        Err(Errno::ISDIR | Errno::PERM) => remove_tree(parent, name, at, &remove_directory),
         Err(error) => Err(named(at, error)),
     }
 }
@@ -111,9 +122,38 @@ struct Level {
     name: CString,
     /// Directories that were listed and are still to be emptied.
     pending: Vec<CString>,
+    refills: Refills,
 }
 
-fn remove_tree(parent: BorrowedFd<'_>, name: &CStr, at: &Path) -> io::Result<()> {
+/// How often a directory was not empty after everything in it went, for no reason of ours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Refills {
+    count: usize,
+    /// How many directories we had moved there when it was last looked through.
+    lifted: u64,
+}
+
+impl Refills {
+    /// Counts one more; None: it is given up.
+    fn next(self, lifted: u64) -> Option<Self> {
+        // We put something there ourselves.
+        let is_ours = lifted > self.lifted;
+        let count = if is_ours { 0 } else { self.count + 1 };
+        (count <= REFILL_COUNT_MAX).then_some(Self { count, lifted })
+    }
+}
+
+fn remove_directory(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<()> {
+    rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR)
+}
+
+/// Removes a directory with everything in it, each of them by `remove_empty`, once it is empty.
+fn remove_tree(
+    parent: BorrowedFd<'_>,
+    name: &CStr,
+    at: &Path,
+    remove_empty: &dyn Fn(BorrowedFd<'_>, &CStr) -> rustix::io::Result<()>,
+) -> io::Result<()> {
     let Some(top) = Level::open(parent, name).map_err(|error| named(at, error))? else {
         return Ok(());
     };
@@ -140,10 +180,15 @@ fn remove_tree(parent: BorrowedFd<'_>, name: &CStr, at: &Path) -> io::Result<()>
             continue;
         }
         let above = stack.last().map_or(parent, |above| above.directory.as_fd());
-        match rustix::fs::unlinkat(above, &level.name, AtFlags::REMOVEDIR) {
+        match remove_empty(above, &level.name) {
             Ok(()) | Err(Errno::NOENT) => {}
-            // Directories were moved here, or the list jumped over entries while others went.
+            // Directories were moved here, the list jumped over entries while others went, or a process
+            // writes there.
             Err(Errno::NOTEMPTY | Errno::EXIST) => {
+                let lifted_here = if stack.is_empty() { moved } else { 0 };
+                let refills = level.refills.next(lifted_here);
+                let refills = refills.ok_or_else(|| failed(&stack, &level, None, Errno::NOTEMPTY));
+                level.refills = refills?;
                 let rewound = rustix::fs::seek(&level.directory, SeekFrom::Start(0));
                 rewound.map_err(|error| failed(&stack, &level, None, error))?;
                 stack.push(level);
@@ -178,6 +223,7 @@ impl Level {
             directory,
             name: name.to_owned(),
             pending: Vec::new(),
+            refills: Refills::default(),
         }))
     }
 
@@ -232,7 +278,7 @@ fn is_directory(directory: &OwnedFd, name: &CStr, told: FileType) -> rustix::io:
 fn lift(from: &OwnedFd, name: &CStr, top: &OwnedFd, moved: &mut u64) -> rustix::io::Result<()> {
     // A directory that moves is written to: it points to where it lies.
     let_owner_in(from.as_fd(), Path::new(OsStr::from_bytes(name.to_bytes())))?;
-    loop {
+    while *moved < LIFT_COUNT_MAX {
         *moved += 1;
         // Everything there is to be removed: an empty directory of this name may be replaced.
         match rustix::fs::renameat(from, name, top, format!(".removing-{moved}")) {
@@ -241,12 +287,13 @@ fn lift(from: &OwnedFd, name: &CStr, top: &OwnedFd, moved: &mut u64) -> rustix::
             Err(error) => return Err(error),
         }
     }
+    Err(Errno::NOTEMPTY)
 }
 
 /// A container can take the rights to a directory from its owner, who takes them back here.
 fn let_owner_in(parent: BorrowedFd<'_>, path: &Path) -> rustix::io::Result<()> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory = match rustix::fs::openat2(parent, path, flags, Mode::empty(), INSIDE) {
+    let directory = match open_scoped(parent, path, flags, INSIDE) {
         Ok(directory) => directory,
         Err(Errno::NOENT) => return Ok(()),
         Err(error) => return Err(error),
@@ -282,6 +329,9 @@ fn named(path: &Path, error: Errno) -> io::Error {
     let message = match error {
         Errno::XDEV | Errno::BUSY => format!("{path} is a mount, which is left alone: unmount it"),
         Errno::LOOP => format!("{path} lies behind a link, which is not followed"),
+        Errno::NOTEMPTY => format!(
+            "{path} is filled again while it is removed: end the process that writes there, and try again"
+        ),
         _ => format!("{path}: {}", io::Error::from(error)),
     };
     io::Error::new(io::Error::from(error).kind(), message)

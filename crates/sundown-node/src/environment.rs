@@ -5,6 +5,7 @@
 //! Which image stands for what is in `recipe`; how a virtual environment is made is in `make`, and what
 //! keeps a checkout out of it in `tool`.
 
+mod entry;
 mod hidden;
 mod limits;
 mod lock;
@@ -17,13 +18,14 @@ mod sources;
 mod store;
 mod tool;
 
+pub use entry::Entry;
 pub use hidden::Hidden;
 pub use limits::{LimitError, Limits, in_words as size_in_words};
 pub use make::{MakeError, Progress};
 pub use recipe::{Recipe, RuleError, Rules, Unknown};
 pub use reference::Reference;
 pub use sources::without_userinfo;
-pub use store::{Entry, Environments, Removal};
+pub use store::{Environments, Removal};
 
 use std::path::PathBuf;
 

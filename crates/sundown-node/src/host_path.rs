@@ -2,6 +2,8 @@
 //! asked by name before a pod is made, and by the real path of an opened descriptor when it is mounted,
 //! so that no link leads around it. Which directories are on the list is the caller's business.
 
+mod create;
+
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
@@ -9,6 +11,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+
+pub(crate) use create::Start;
 
 /// Through its links every directory of the host can be reached.
 const PROCESSES: &str = "/proc";
@@ -84,7 +88,7 @@ impl ClosedPaths {
     pub(crate) fn check_opened(&self, named: &Path, opened: &OwnedFd) -> io::Result<()> {
         let real = fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()))?;
         let refusal = self.refusal(&real);
-        let refusal = refusal.or_else(|| self.same_directory(opened));
+        let refusal = refusal.or_else(|| self.same_directory(opened, Path::new("")));
         refuse(named, &real, refusal)
     }
 
@@ -94,8 +98,9 @@ impl ClosedPaths {
         refuse(named, &real, self.refusal(&real))
     }
 
-    /// Another mount of a closed directory has another path and is the same directory.
-    fn same_directory(&self, opened: &OwnedFd) -> Option<String> {
+    /// Another mount of a closed directory has another path and is the same directory. `below` is what is
+    /// wanted inside of it.
+    fn same_directory(&self, opened: &OwnedFd, below: &Path) -> Option<String> {
         let opened = rustix::fs::fstat(opened).ok()?;
         let is_same = |path: &Path| {
             let found = fs::metadata(path);
@@ -106,7 +111,7 @@ impl ClosedPaths {
             .iter()
             .flat_map(|closed| closed.path.ancestors());
         let found = paths.into_iter().find(|path| is_same(path))?;
-        self.refusal(found)
+        self.refusal(&found.join(below))
     }
 }
 
@@ -127,6 +132,18 @@ impl Closed {
         let is_below = self.is_closed_below && path.starts_with(&self.path);
         is_below.then(|| format!("it lies in {what}, {own}"))
     }
+}
+
+/// The home directory that this user's account names, whatever the environment says; None: there is no
+/// account, or it names a directory of the system, which every pod sees.
+pub fn home_of_account() -> Option<PathBuf> {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::effective());
+    user.ok().flatten().and_then(|user| home_in(user.dir))
+}
+
+fn home_in(directory: PathBuf) -> Option<PathBuf> {
+    let is_own = directory.is_absolute() && !crate::container::system::is_shown(&directory);
+    is_own.then_some(directory)
 }
 
 fn refuse(named: &Path, real: &Path, refusal: Option<String>) -> io::Result<()> {
@@ -170,7 +187,7 @@ fn real_path(path: &Path) -> PathBuf {
 mod tests {
     use std::path::Path;
 
-    use super::ClosedPaths;
+    use super::{ClosedPaths, home_in};
 
     fn closed() -> ClosedPaths {
         let mut closed = ClosedPaths::default();
@@ -235,6 +252,21 @@ mod tests {
             "/process",
         ] {
             check(path, "");
+        }
+    }
+
+    #[test]
+    fn the_home_of_an_account_counts_unless_it_is_the_systems() {
+        for (named, is_own) in [
+            ("/home/me", true),
+            ("/root", true),
+            ("/var/lib/service", true),
+            ("/usr/sbin", false),
+            ("/bin", false),
+            ("", false),
+            ("home", false),
+        ] {
+            assert_eq!(home_in(named.into()).is_some(), is_own, "{named}");
         }
     }
 

@@ -34,7 +34,7 @@ pub use client::{
     ProbeResult, Token, Watch,
 };
 pub use container::{CAPABILITIES, is_shown};
-pub use host_path::ClosedPaths;
+pub use host_path::{ClosedPaths, home_of_account};
 pub use leftovers::leftovers;
 pub use log::{LogChanges, LogOptions, LogReader};
 pub use network::Subnet;

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, StatVfsMountFlags, openat2};
+use rustix::fs::{OFlags, ResolveFlags, StatVfsMountFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountFlags, MountPropagationFlags, MoveMountFlags,
     OpenTreeFlags, fsconfig_create, fsconfig_set_string, fsmount, fsopen, mount,
@@ -225,7 +225,7 @@ pub(crate) fn seal_below(tree: &OwnedFd, point: &Path) -> Result<(), MountError>
         }
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
-        let opened = openat2(tree, below, flags, Mode::empty(), resolve);
+        let opened = sundown_files::open_scoped(tree, below, flags, resolve);
         let opened = opened.map_err(MountError::at("make read-only", &found))?;
         seal_alone(&descriptor_path(&opened))?;
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use sundown_disk::{OpenError, Refusal};
 use sundown_embedded::ClosedPaths;
 use sundown_node::environment::{Hidden, Limits};
+use sundown_node::home_of_account;
 
 use crate::complaint::Complaint;
 
@@ -93,10 +94,18 @@ fn own(data: &Path, environments: &Path) -> Vec<(&'static str, PathBuf)> {
     own
 }
 
+/// The home directories of this user: by the environment, and by the account, which a service may have
+/// started us without telling.
+fn homes(told: Option<PathBuf>, of_account: Option<PathBuf>) -> Vec<PathBuf> {
+    let of_account = of_account.filter(|it| told.as_ref() != Some(it));
+    told.into_iter().chain(of_account).collect()
+}
+
 /// What no pod may see, whatever Python is bound for it.
 pub(crate) fn hidden(data: &Path, environments: &Path) -> Hidden {
-    let home = variable("HOME").map(|home| ("the home directory", home));
-    Hidden::new(home.into_iter().chain(own(data, environments)))
+    let homes = homes(variable("HOME"), home_of_account());
+    let homes = homes.into_iter().map(|home| ("the home directory", home));
+    Hidden::new(homes.chain(own(data, environments)))
 }
 
 /// What no hostPath of a pod may be: whoever reads or writes there has all rights of the user.
@@ -105,7 +114,7 @@ pub(crate) fn hidden(data: &Path, environments: &Path) -> Hidden {
 pub(crate) fn closed_to_pods(data: &Path, environments: &Path, files: &[PathBuf]) -> ClosedPaths {
     let mut closed = ClosedPaths::default();
     // First: of two reasons, that it is the home directory says more than what it contains.
-    if let Some(home) = variable("HOME") {
+    for home in homes(variable("HOME"), home_of_account()) {
         closed.close_itself("the home directory", home);
     }
     let files = files.iter().cloned().map(|it| ("a file of Sundown", it));
@@ -240,6 +249,26 @@ fn help(refusal: &Refusal) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Without HOME, as under many supervisors, a pod could have the home directory as a volume.
+    #[test]
+    fn the_home_of_the_account_is_closed_whatever_home_says() {
+        let path = |it: &str| Some(PathBuf::from(it));
+        let text = |homes: Vec<PathBuf>| homes.iter().map(|it| it.display().to_string()).collect();
+        let check = |told, of_account, expect: &[&str]| {
+            let found: Vec<String> = text(homes(told, of_account));
+            assert_eq!(found, expect);
+        };
+        check(None, path("/home/me"), &["/home/me"]);
+        check(path("/home/me"), path("/home/me"), &["/home/me"]);
+        check(path("/tmp/h"), path("/home/me"), &["/tmp/h", "/home/me"]);
+        check(path("/tmp/h"), None, &["/tmp/h"]);
+        check(None, None, &[]);
+        if let Some(home) = home_of_account() {
+            let closed = closed_to_pods(Path::new("/data"), Path::new("/cache/e"), &[]);
+            assert!(closed.refusal(&home).is_some());
+        }
+    }
 
     #[test]
     fn a_place_is_told_by_its_variable_or_home_and_never_guessed() {

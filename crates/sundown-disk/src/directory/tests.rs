@@ -1,5 +1,6 @@
 //! Takeovers of directories of the format before, interrupted at each step; in temporary directories.
 
+use super::take_over::{TakeOver, locks_of_before};
 use super::*;
 use crate::{Disk, Options};
 
@@ -100,6 +101,53 @@ fn a_directory_of_before_that_is_in_use_is_left_where_it_is() {
         Some(path),
         "its sockets are found"
     );
+}
+
+/// A process that only made the state for another one could make the start of that one fail.
+#[test]
+fn a_start_waits_for_those_who_hold_a_directory_for_a_moment_only() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path();
+    assert!(!is_in_use(&path.join("not/there")));
+    drop(Disk::open(path, Options::default()).unwrap());
+    let mut preparing = Some(hold(path).unwrap());
+    assert!(is_in_use(path), "or about to be");
+    let held = hold_after(path, || drop(preparing.take())).unwrap();
+    drop(held);
+    assert!(!is_in_use(path));
+    let disk = Disk::open(path, Options::default()).unwrap();
+    assert!(is_in_use(path));
+    let mut pause_count = 0;
+    let refused = hold_after(path, || pause_count += 1).unwrap_err();
+    assert!(matches!(refused, OpenError::InUse { pid: Some(_), .. }));
+    assert_eq!(pause_count, 0, "a use is told at once");
+    drop(disk);
+    // As many looks as there may be, each right before a start.
+    for _ in 0..3 {
+        assert!(!is_in_use(path));
+        drop(Disk::open(path, Options::default()).unwrap());
+    }
+}
+
+/// NFS refused the lock with EBADF: it asks for a descriptor that may write.
+#[test]
+fn locks_are_taken_by_descriptors_that_may_write() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path();
+    let writes = |file: &File| {
+        let flags = rustix::fs::fcntl_getfl(file).unwrap();
+        flags & OFlags::RWMODE == OFlags::RDWR
+    };
+    of_before(path);
+    let looked = Directory::look_at(path).unwrap();
+    assert!(looked.lock.as_ref().is_some_and(writes));
+    drop(looked);
+    assert!(locks_of_before(path).unwrap().iter().any(writes));
+    drop(Disk::open(path, Options::default()).unwrap());
+    let looked = Directory::look_at(path).unwrap();
+    assert!(looked.lock.as_ref().is_some_and(writes));
+    let text = fs::read_to_string(path.join(STATE).join(LOCK)).unwrap();
+    assert!(text.trim().parse::<u32>().is_ok(), "nothing is written");
 }
 
 #[test]

@@ -170,6 +170,46 @@ fn wide_directories_files_and_what_is_missing() {
     assert_eq!(left, ["kept"]);
 }
 
+/// A process that wrote faster than we removed kept the removal going for ever.
+#[test]
+fn a_directory_that_is_filled_again_and_again_is_given_up_and_named() {
+    let home = tempfile::tempdir().unwrap();
+    let doomed = home.path().join("doomed");
+    fs::create_dir_all(doomed.join("busy")).unwrap();
+    let parent = fs::File::open(home.path()).unwrap();
+    // Writes at the worst moment, as often as is asked for.
+    let filled_again = |count_max: usize| {
+        let count = std::cell::Cell::new(0);
+        let remove_empty = move |parent: BorrowedFd<'_>, name: &CStr| {
+            if name == c"busy" && count.get() < count_max {
+                count.set(count.get() + 1);
+                let directory = open(parent, Path::new("busy"))?;
+                rustix::fs::mkdirat(&directory, "late", Mode::RWXU)?;
+            }
+            remove_directory(parent, name)
+        };
+        remove_tree(parent.as_fd(), c"doomed", &doomed, &remove_empty)
+    };
+    let error = filled_again(REFILL_COUNT_MAX + 1).unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::DirectoryNotEmpty);
+    let expect = format!("{} is filled again", doomed.join("busy").display());
+    assert!(error.to_string().starts_with(&expect), "{error}");
+    filled_again(REFILL_COUNT_MAX).unwrap();
+    assert!(!doomed.exists());
+}
+
+#[test]
+fn only_what_we_did_not_move_there_counts_as_filled_again() {
+    let mut refills = Refills::default();
+    for _ in 0..REFILL_COUNT_MAX {
+        refills = refills.next(7).unwrap();
+    }
+    // The first was ours.
+    refills = refills.next(7).unwrap();
+    assert_eq!(refills.next(7), None);
+    assert_eq!(refills.next(8).unwrap().count, 0);
+}
+
 /// The names are judged before anything is opened, so that a wrong rule would find nothing to remove.
 #[test]
 fn only_plain_names_inside_are_taken() {

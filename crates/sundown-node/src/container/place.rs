@@ -9,8 +9,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, openat2, readlinkat, statat,
-    symlinkat,
+    AtFlags, FileType, Mode, OFlags, ResolveFlags, mkdirat, openat, readlinkat, statat, symlinkat,
 };
 use rustix::io::Errno;
 
@@ -97,7 +96,7 @@ impl Root<'_> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let root = rustix::fs::open(self.path, flags | OFlags::DIRECTORY, Mode::empty())?;
         let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
-        openat2(root, path, flags, Mode::empty(), resolve)
+        sundown_files::open_scoped(root, path, flags, resolve)
     }
 
     fn gap(&self, path: &Path) -> Result<Gap, Errno> {

@@ -7,7 +7,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::Plan;
@@ -210,7 +210,7 @@ fn open_source(
         return Ok(base);
     };
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let open = |path: &Path| openat2(&base, path, flags, Mode::empty(), resolve);
+    let open = |path: &Path| sundown_files::open_scoped(&base, path, flags, resolve);
     let mut reached = PathBuf::new();
     for name in sub_path.components() {
         let parent = if reached.as_os_str().is_empty() {

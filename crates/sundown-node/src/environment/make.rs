@@ -4,9 +4,11 @@
 //! From wheels only: building a source package runs its code, here on the host and outside of every pod.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::process::Command;
@@ -82,6 +84,8 @@ impl MakeError {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Order<'a> {
     pub(super) directory: &'a Path,
+    /// Of the directory, held.
+    pub(super) lock: &'a Arc<File>,
     pub(super) requirements: &'a [String],
     pub(super) python: Option<PythonVersion>,
     pub(super) installer: &'a Installer,
@@ -110,13 +114,14 @@ pub(super) async fn make(
         passed_over: choice.passed_over,
     };
     for python in choice.pythons {
-        clear(order.directory)?;
+        clear(order).await?;
         let installed = install(order, &python, tell).await;
         let Err(error) = installed else {
             return Ok(python);
         };
         // It would count as one until somebody prunes it. What cannot be removed is removed by the next try.
-        let _ = discard(order.directory);
+        let directory = order.directory.to_owned();
+        let _ = apart(order.lock, move || discard(&directory)).await;
         match error {
             // Another Python has other wheels.
             error @ MakeError::NoWheel { .. } if order.python.is_none() => last_error = error,
@@ -127,17 +132,39 @@ pub(super) async fn make(
 }
 
 /// Begins anew in the directory of this environment, without what a Python before this one left there.
-fn clear(directory: &Path) -> Result<(), MakeError> {
+async fn clear(order: Order<'_>) -> Result<(), MakeError> {
+    let directory = order.directory;
     let what = format!("remove {}", directory.display());
-    discard(directory).map_err(MakeError::io(what))?;
+    let removed = directory.to_owned();
+    let removed = apart(order.lock, move || discard(&removed)).await;
+    let removed = removed.and_then(|it| it);
+    removed.map_err(MakeError::io(what))?;
     let what = format!("make {}", directory.display());
     mark::begin(directory).map_err(MakeError::io(what))
+}
+
+/// Runs what walks through whole directories on a thread of its own: an environment has tens of thousands
+/// of files, and everything else of the control plane would wait for them.
+///
+/// Guarantees: the lock is held until the work is over, also when its caller has given up waiting.
+pub(super) async fn apart<T: Send + 'static>(
+    lock: &Arc<File>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let lock = Arc::clone(lock);
+    let done = tokio::task::spawn_blocking(move || {
+        let done = work();
+        drop(lock);
+        done
+    });
+    done.await.map_err(io::Error::other)
 }
 
 /// Removes what was begun and not finished.
 fn discard(directory: &Path) -> io::Result<()> {
     match mark::Found::at(directory) {
         mark::Found::Unfinished => mark::remove(directory),
+        mark::Found::Empty => mark::remove_empty(directory),
         mark::Found::Nothing
         | mark::Found::Foreign
         | mark::Found::WithoutPython(_)
@@ -275,20 +302,23 @@ async fn run(
     })
 }
 
-type Reader<R> = Option<tokio::io::Lines<BufReader<R>>>;
+type Reader<R> = Option<tokio::io::Split<BufReader<R>>>;
 
 fn reader<R: AsyncRead + Unpin>(from: Option<R>) -> Reader<R> {
-    from.map(|from| BufReader::new(from).lines())
+    from.map(|from| BufReader::new(from).split(b'\n'))
 }
 
-/// The next line; None once there is none any more.
+/// The next line; None once there is none any more. Cancel-safe.
 async fn next<R: AsyncRead + Unpin>(reader: &mut Reader<R>) -> Option<String> {
     let lines = reader.as_mut()?;
-    let line = lines.next_line().await.ok().flatten();
-    if line.is_none() {
+    let line = lines.next_segment().await.ok().flatten();
+    let Some(line) = line else {
         *reader = None;
-    }
-    line
+        return None;
+    };
+    // Names of files may be in it, which are of any bytes.
+    let line = String::from_utf8_lossy(&line);
+    Some(line.trim_end_matches('\r').to_owned())
 }
 
 /// The last lines of a tool.
@@ -372,96 +402,4 @@ fn without_wheel(said: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lines_of_pip_and_uv_are_told_in_short() {
-        let cases = [
-            (
-                "  Downloading ray-2.52.0-cp311.whl (72.2 MB)",
-                Some("Downloading ray-2.52.0-cp311.whl (72.2 MB)"),
-            ),
-            (
-                "Installing collected packages: a, b, c",
-                Some("installing 3 packages"),
-            ),
-            (
-                "Installed 38 packages in 1.2s",
-                Some("Installed 38 packages in 1.2s"),
-            ),
-            ("Collecting ray", None),
-        ];
-        for (line, expected) in cases {
-            assert_eq!(step(line).as_deref(), expected);
-        }
-    }
-
-    #[test]
-    fn a_package_without_a_wheel_is_named() {
-        let pip = "ERROR: Could not find a version that satisfies the requirement docopt>=0.6.2 (from \
-                   num2words) (from versions: none)\nERROR: No matching distribution found for \
-                   docopt>=0.6.2\n";
-        let uv = "error: No solution found when resolving dependencies\n  cause: Because docopt==0.6.2 has \
-                  no usable wheels and only docopt<=0.6.2 is available, we can conclude that ...\n\nhint: \
-                  Wheels are required for `docopt` because building from source is disabled";
-        let of_python = "cause: Because ray==2.9.0 has no wheels with a matching Python version tag (e.g., \
-                         `cp313`) and you require ray[default]==2.9.0";
-        let offline = format!("Failed to establish a new connection: refused\n{pip}");
-        let unknown =
-            "Because nonsense was not found in the package registry and you require nonsense";
-        for (said, expect) in [
-            (pip, Some("docopt>=0.6.2")),
-            (uv, Some("docopt")),
-            (of_python, Some("ray==2.9.0")),
-            (&*offline, None),
-            (unknown, None),
-            ("No space left on device", None),
-        ] {
-            assert_eq!(without_wheel(said).as_deref(), expect, "{said}");
-        }
-    }
-
-    /// pip builds what lies in a directory or behind an address, whatever it is told about wheels.
-    #[test]
-    fn only_what_is_at_an_index_or_is_a_wheel_is_installed() {
-        for (requirement, expect) in [
-            ("numpy", true),
-            ("ray[default]==2.52.0", true),
-            ("numpy>=1,<3; python_version < '3.13'", true),
-            ("/opt/wheels/acme-1.0-py3-none-any.whl", true),
-            (
-                "acme @ https://files.example/acme-1.0-py3-none-any.whl#sha256=1",
-                true,
-            ),
-            ("./checkout", false),
-            ("/home/me/checkout", false),
-            ("~/checkout", false),
-            (".", false),
-            ("-e .", false),
-            ("-r requirements.txt", false),
-            ("--index-url=https://a.example/x.whl", false),
-            ("git+https://git.example/acme", false),
-            ("acme @ https://files.example/acme-1.0.tar.gz", false),
-            ("https://files.example/acme.zip", false),
-            ("https://files.example/acme.WHL", false),
-        ] {
-            assert_eq!(is_of_index(requirement), expect, "{requirement}");
-        }
-    }
-
-    #[tokio::test]
-    async fn a_tool_that_fails_is_told_with_its_last_lines() {
-        let mut command = Command::new("sh");
-        command.args([
-            "-c",
-            "for i in $(seq 40); do echo line $i; done; echo why >&2; exit 3",
-        ]);
-        let error = run(command, &mut |_| {}).await.unwrap_err().to_string();
-        assert!(
-            error.contains("exit status: 3") && error.contains("line 40"),
-            "{error}"
-        );
-        assert!(!error.contains("line 5\n"), "{error}");
-    }
-}
+mod tests;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::lock::lock_file;
 use super::recipe::PythonVersion;
 use super::sources::Sources;
 
@@ -51,6 +52,9 @@ pub(super) enum Found {
     Nothing,
     /// Not made by us.
     Foreign,
+    /// Empty, beside a lock of ours, which is made before the directory and stays: a making or a removal
+    /// was interrupted where no proof is inside.
+    Empty,
     /// Ours, and not made to its end.
     Unfinished,
     /// Made to its end, but its Python was removed since.
@@ -64,6 +68,8 @@ pub(super) enum Way {
     /// It is there already.
     Take,
     Make,
+    /// By a call that fails if it is not empty any more: whose it is was not proven inside of it.
+    RemoveEmptyFirst,
     /// Nothing can run in what lies there.
     RemoveFirst,
     /// Pods may still run in it.
@@ -85,6 +91,7 @@ impl Found {
             Some(mark) if mark.prefix.is_dir() => Self::Whole(mark),
             Some(mark) => Self::WithoutPython(mark),
             None if read_own(&path.join(PROOF)).is_some() => Self::Unfinished,
+            None if is_empty(path) && lock_file(path).is_file() => Self::Empty,
             None => Self::Foreign,
         }
     }
@@ -94,6 +101,7 @@ impl Found {
         match self {
             Self::Nothing => Way::Make,
             Self::Foreign => Way::Refuse,
+            Self::Empty => Way::RemoveEmptyFirst,
             Self::Unfinished | Self::WithoutPython(_) => Way::RemoveFirst,
             Self::Whole(mark) if fits(mark) => Way::Take,
             Self::Whole(_) => Way::SetAsideFirst,
@@ -104,9 +112,13 @@ impl Found {
     pub(super) fn is_ours(&self) -> bool {
         match self {
             Self::Nothing | Self::Foreign => false,
-            Self::Unfinished | Self::WithoutPython(_) | Self::Whole(_) => true,
+            Self::Empty | Self::Unfinished | Self::WithoutPython(_) | Self::Whole(_) => true,
         }
     }
+}
+
+fn is_empty(path: &Path) -> bool {
+    fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 /// The content of a file that is no link.
@@ -139,7 +151,8 @@ pub(super) fn finish(path: &Path, mark: &Mark) -> io::Result<()> {
     fs::rename(new, path.join(MARK))
 }
 
-/// Removes an environment. The proof goes last, so that the rest of an interrupted removal is ours still.
+/// Removes an environment. The proof goes last, so that the rest of an interrupted removal is ours still;
+/// of what is empty the lock tells.
 ///
 /// Assumes: it is ours, and its lock is held.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
@@ -160,8 +173,16 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
     fs::remove_dir(path)
 }
 
+/// Removes what an interrupted making or removal left empty.
+///
+/// Errors: something is in it by now.
+pub(super) fn remove_empty(path: &Path) -> io::Result<()> {
+    fs::remove_dir(path)
+}
+
 /// Moves an environment out of the way of another one. Pods that run in it go on: what is mounted moves
-/// along.
+/// along. Before the other one is made, because its scripts hold the path that it is made at: it cannot be
+/// made elsewhere and moved.
 pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let mut names = (1..=ASIDE_MAX).map(|count| {
         let mut name = path.as_os_str().to_owned();
@@ -178,6 +199,18 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let free = free.ok_or_else(|| io::Error::other("too many were set aside already"))?;
     fs::rename(path, &free)?;
     Ok(free)
+}
+
+/// Moves what was set aside back to its place, unless something is there.
+pub(super) fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
+    match Found::at(path) {
+        Found::Nothing => fs::rename(aside, path),
+        Found::Foreign
+        | Found::Empty
+        | Found::Unfinished
+        | Found::WithoutPython(_)
+        | Found::Whole(_) => Ok(()),
+    }
 }
 
 /// Whether this is the name of one that was set aside.

@@ -1,23 +1,26 @@
-//! The cache of environments: what is there, what is made, what is removed.
+//! The cache of environments: what is taken, what is made, what is removed. What lies in it is read in
+//! `entry`.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{FlockOperation, flock};
-use serde::Serialize;
 use tokio::sync::{Mutex, OnceCell};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::entry::{self, Entry};
 use super::hidden::Hidden;
-use super::limits::{self, Held, Limits};
-use super::lock::{is_being_made, lock_file, open_lock, try_lock};
+use super::limits::{self, Limits};
+use super::lock::{lock_file, open_lock, try_lock};
 use super::make::{self, MakeError, Order, Progress};
 use super::mark::{self, Found, Mark, Way};
 use super::python;
 use super::recipe::{PythonVersion, Recipe, Rules, is_told_by_name};
 use super::sources::{Installer, Sources};
 use super::{Environment, Standing};
+use crate::is_shown;
 use crate::spec::is_plain_name;
 
 /// The programs of the host, as every container finds them.
@@ -34,32 +37,6 @@ pub struct Environments {
     limits: Limits,
     /// Asked once: it starts a process.
     installer: OnceCell<Installer>,
-}
-
-/// An environment in the cache.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "what scripts read of `env list -o json`, each for itself"
-)]
-pub struct Entry {
-    pub name: String,
-    pub path: PathBuf,
-    pub requirements: Vec<String>,
-    pub python: String,
-    /// Where its packages came from; nothing is known of those that an older version made.
-    pub sources: Vec<String>,
-    /// How much room it takes, where that was noted.
-    pub bytes: Option<u64>,
-    /// Whether it was made by Sundown; what was not is left alone.
-    pub is_ours: bool,
-    /// Whether it was made to its end.
-    pub is_whole: bool,
-    /// Whether a pod of today may get it: not one of an older version, or one that was replaced.
-    pub is_current: bool,
-    /// Whether somebody makes it now.
-    pub is_being_made: bool,
 }
 
 /// What became of an environment that was to be removed.
@@ -156,26 +133,36 @@ impl Environments {
         let wanted = self.wanted(&name, requirements, python).await;
         let wanted = wanted.ok_or_else(|| MakeError::Unavailable(nameless(&name)))?;
         let path = &wanted.path;
-        let _lock = self.lock(path).await?;
-        match self.ready(&wanted) {
+        let lock = Arc::new(self.lock(path).await?);
+        let aside = match self.ready(&wanted) {
             Ok(environment) => return Ok(environment),
-            Err(way) => self.make_room(path, way)?,
-        }
+            Err(way) => self.make_room_apart(&lock, path, way).await?,
+        };
         let order = Order {
             directory: path,
+            lock: &lock,
             requirements: &wanted.requirements,
             python,
             installer: self.installer().await,
         };
-        let found = make::make(order, &self.pythons, tell).await?;
+        let found = match make::make(order, &self.pythons, tell).await {
+            Ok(found) => found,
+            Err(error) => {
+                // What was there before is there again. Where that fails it stays aside, where a prune removes it.
+                let _ = aside.map(|aside| mark::put_back(&aside, path));
+                return Err(error);
+            }
+        };
+        let what = format!("finish {}", path.display());
+        let counted = path.clone();
+        let bytes = make::apart(&lock, move || mark::bytes(&counted)).await;
         let mark = Mark {
             requirements: wanted.requirements,
             python: found.version,
             prefix: found.prefix,
             sources: Some(wanted.sources.list().to_vec()),
-            bytes: Some(mark::bytes(path)),
+            bytes: bytes.ok(),
         };
-        let what = format!("finish {}", path.display());
         mark::finish(path, &mark).map_err(MakeError::io(what))?;
         Ok(virtual_environment(path, &mark.prefix))
     }
@@ -213,63 +200,21 @@ impl Environments {
         }
     }
 
-    /// Makes sure that one more may be made, and that nothing lies where it is to be.
-    fn make_room(&self, path: &Path, way: Way) -> Result<(), MakeError> {
-        let what = |verb: &str| MakeError::io(format!("{verb} {}", path.display()));
-        let mut held = self.held().map_err(what("look beside"))?;
-        if way == Way::RemoveFirst {
-            held.retain(|it| self.directory.join(&it.name) != path);
-        }
-        // First: nothing is moved for one that is not made.
-        if let Some(why) = limits::full(self.limits, &held) {
-            return Err(MakeError::Full(why));
-        }
-        match way {
-            Way::Take | Way::Make => Ok(()),
-            Way::Refuse => Err(MakeError::Foreign {
-                path: path.to_owned(),
-            }),
-            Way::RemoveFirst => mark::remove(path).map_err(what("remove")),
-            Way::SetAsideFirst => mark::set_aside(path).map(drop).map_err(what("set aside")),
-        }
-    }
-
-    /// What takes room, the oldest first.
-    fn held(&self) -> io::Result<Vec<Held>> {
-        let entries = self.list()?.into_iter().filter(|it| it.is_ours);
-        let mut held: Vec<_> = entries
-            .map(|it| {
-                let changed_at = it.path.metadata().and_then(|it| it.modified()).ok();
-                let bytes = it.bytes.unwrap_or_else(|| mark::bytes(&it.path));
-                (
-                    changed_at,
-                    Held {
-                        name: it.name,
-                        bytes,
-                    },
-                )
-            })
-            .collect();
-        held.sort_by(|one, other| (one.0, &one.1.name).cmp(&(other.0, &other.1.name)));
-        Ok(held.into_iter().map(|(_, held)| held).collect())
+    async fn make_room_apart(
+        &self,
+        lock: &Arc<File>,
+        path: &Path,
+        way: Way,
+    ) -> Result<Option<PathBuf>, MakeError> {
+        let (directory, path, limits) = (self.directory.clone(), path.to_owned(), self.limits);
+        let what = format!("make room for {}", path.display());
+        let made = make::apart(lock, move || make_room(&directory, limits, &path, way)).await;
+        made.map_err(MakeError::io(what))?
     }
 
     /// What is in the cache.
     pub fn list(&self) -> io::Result<Vec<Entry>> {
-        let entries = match fs::read_dir(&self.directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
-        let mut found = Vec::new();
-        for entry in entries {
-            let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                found.push(Entry::of(entry.path()));
-            }
-        }
-        found.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok(found)
+        entry::list(&self.directory)
     }
 
     /// Removes an environment of the cache by its name, unless it is being made or is not ours.
@@ -277,16 +222,23 @@ impl Environments {
         let Some(path) = victim(&self.directory, name) else {
             return Ok(Removal::NotThere);
         };
+        // Before the lock: it is made beside what is ours only.
         match Found::at(&path) {
             Found::Nothing => return Ok(Removal::NotThere),
             Found::Foreign => return Ok(Removal::Foreign),
-            Found::Unfinished | Found::WithoutPython(_) | Found::Whole(_) => {}
+            Found::Empty | Found::Unfinished | Found::WithoutPython(_) | Found::Whole(_) => {}
         }
-        // Held until it is gone: whoever wants to make it meanwhile waits.
+        // Held until it is gone: a process that wants to make it meanwhile waits.
         let Some(_lock) = try_lock(&path)? else {
             return Ok(Removal::BeingMade);
         };
-        mark::remove(&path)?;
+        // Once more, now that no other process changes it.
+        match Found::at(&path) {
+            Found::Nothing => return Ok(Removal::NotThere),
+            Found::Foreign => return Ok(Removal::Foreign),
+            Found::Empty => mark::remove_empty(&path)?,
+            Found::Unfinished | Found::WithoutPython(_) | Found::Whole(_) => mark::remove(&path)?,
+        }
         Ok(Removal::Removed)
     }
 
@@ -305,7 +257,7 @@ impl Environments {
         Standing::Ready(Environment {
             binds: Some(python.prefix)
                 .into_iter()
-                .filter(|it| !is_of_host(it))
+                .filter(|it| !is_shown(it))
                 .collect(),
             variables: vec![(
                 "PATH".into(),
@@ -367,6 +319,36 @@ impl Environments {
     }
 }
 
+/// Makes sure that one more may be made, and that nothing lies where it is to be; gives the place of
+/// what was set aside.
+fn make_room(
+    directory: &Path,
+    limits: Limits,
+    path: &Path,
+    way: Way,
+) -> Result<Option<PathBuf>, MakeError> {
+    let what = |verb: &str| MakeError::io(format!("{verb} {}", path.display()));
+    let mut held = entry::held(directory).map_err(what("look beside"))?;
+    if matches!(way, Way::RemoveFirst | Way::RemoveEmptyFirst) {
+        held.retain(|it| directory.join(&it.name) != path);
+    }
+    // First: nothing is moved for one that is not made.
+    if let Some(why) = limits::full(limits, &held) {
+        return Err(MakeError::Full(why));
+    }
+    match way {
+        Way::Take | Way::Make => Ok(None),
+        Way::Refuse => Err(MakeError::Foreign {
+            path: path.to_owned(),
+        }),
+        Way::RemoveEmptyFirst => mark::remove_empty(path)
+            .map(|()| None)
+            .map_err(what("remove")),
+        Way::RemoveFirst => mark::remove(path).map(|()| None).map_err(what("remove")),
+        Way::SetAsideFirst => mark::set_aside(path).map(Some).map_err(what("set aside")),
+    }
+}
+
 fn nameless(name: &str) -> String {
     format!("no environment can be made under the name {name:?}")
 }
@@ -376,46 +358,10 @@ fn victim(directory: &Path, name: &str) -> Option<PathBuf> {
     is_plain_name(name).then(|| directory.join(name))
 }
 
-impl Entry {
-    fn of(path: PathBuf) -> Self {
-        let found = Found::at(&path);
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let name = name.into_owned();
-        let is_ours = found.is_ours();
-        // A Python that was removed takes its environments with it.
-        let mark = match found {
-            Found::Whole(mark) => Some(mark),
-            Found::Nothing | Found::Foreign | Found::Unfinished | Found::WithoutPython(_) => None,
-        };
-        let of_mark = mark.as_ref();
-        Self {
-            is_ours,
-            is_whole: mark.is_some(),
-            is_current: of_mark.is_some_and(|it| it.sources.is_some()) && !mark::is_aside(&name),
-            is_being_made: is_being_made(&path),
-            python: of_mark.map_or(String::new(), |mark| {
-                format!("{}.{}", mark.python.0, mark.python.1)
-            }),
-            bytes: of_mark.and_then(|mark| mark.bytes),
-            sources: of_mark
-                .and_then(|mark| mark.sources.clone())
-                .unwrap_or_default(),
-            requirements: mark.map(|mark| mark.requirements).unwrap_or_default(),
-            name,
-            path,
-        }
-    }
-
-    /// Whether its packages came from elsewhere than the index that pip and uv take by themselves.
-    pub fn is_of_another_index(&self) -> bool {
-        !self.sources.is_empty() && !Sources::is_usual(&self.sources)
-    }
-}
-
 fn virtual_environment(path: &Path, prefix: &Path) -> Environment {
     let binds = vec![path.to_owned(), prefix.to_owned()];
     Environment {
-        binds: binds.into_iter().filter(|it| !is_of_host(it)).collect(),
+        binds: binds.into_iter().filter(|it| !is_shown(it)).collect(),
         variables: vec![
             (
                 "PATH".into(),
@@ -446,13 +392,6 @@ fn for_ray() -> impl Iterator<Item = (String, String)> {
     variables
         .into_iter()
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
-}
-
-/// What every pod sees anyway.
-fn is_of_host(path: &Path) -> bool {
-    ["/usr", "/bin", "/opt", "/etc"]
-        .iter()
-        .any(|it| path.starts_with(it))
 }
 
 fn of_host(program: &str, command: Vec<String>) -> Standing {

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Component, Path, PathBuf};
 
 use super::Plan;
+use crate::host_path::{ClosedPaths, Start};
 use crate::mounts::{self, MountError, Tmpfs};
 use crate::paths::PodPaths;
 use crate::spec::{File, HostPathKind, PodSpec, VolumeSource};
@@ -44,7 +45,7 @@ pub(super) fn prepare(
             VolumeSource::HostPath { path, kind } => {
                 let closed = &plan.spec.closed;
                 closed.check_path(path).map_err(failed())?;
-                check_host_path(path, *kind).map_err(failed())?;
+                check_host_path(closed, path, *kind).map_err(failed())?;
                 path.clone()
             }
         };
@@ -97,13 +98,16 @@ fn write_files(directory: &Path, files: &BTreeMap<String, File>) -> io::Result<(
     Ok(())
 }
 
-/// Checks a host path as the kubelet does, and makes what may be made.
-fn check_host_path(path: &Path, kind: HostPathKind) -> io::Result<()> {
+/// Checks a host path as the kubelet does, and makes what may be made. What is there is checked once more
+/// by its descriptor when it is mounted.
+fn check_host_path(closed: &ClosedPaths, path: &Path, kind: HostPathKind) -> io::Result<()> {
     let found = fs::metadata(path);
     let is_missing = matches!(&found, Err(error) if error.kind() == io::ErrorKind::NotFound);
     match kind {
-        HostPathKind::DirectoryOrCreate if is_missing => return fs::create_dir_all(path),
-        HostPathKind::FileOrCreate if is_missing => return fs::File::create_new(path).map(drop),
+        HostPathKind::DirectoryOrCreate if is_missing => {
+            return Start::find(closed, path)?.make_directory();
+        }
+        HostPathKind::FileOrCreate if is_missing => return Start::find(closed, path)?.make_file(),
         _ => {}
     }
     let named = |what: &str| {

@@ -131,7 +131,7 @@ async fn join_or_start(
             Some(child) => match child.try_wait() {
                 Ok(None) => Next::Wait,
                 Ok(Some(status)) => {
-                    let is_in_use = is_in_use(&start.directory);
+                    let is_in_use = sundown_disk::is_in_use(&start.directory);
                     failures += u32::from(!status.success() && !is_in_use);
                     after_end(status.code(), is_in_use, failures)
                 }
@@ -175,11 +175,6 @@ fn after_end(code: Option<i32>, is_in_use: bool, failures: u32) -> Next {
         Some(_) if failures < START_FAILURES_MAX => Next::Start,
         Some(_) => Next::GiveUp,
     }
-}
-
-fn is_in_use(directory: &Path) -> bool {
-    let taken = sundown_disk::Hold::take(directory);
-    matches!(taken, Err(sundown_disk::OpenError::InUse { .. }))
 }
 
 /// The one that was started has ended: its log tells why.

@@ -23,6 +23,9 @@ fn only_a_mark_or_our_proof_makes_a_directory_ours() -> Result<()> {
     fs::create_dir_all(at("theirs/bin"))?;
     fs::write(at("theirs.lock"), "")?;
     fs::write(at("a file"), "")?;
+    fs::create_dir(at("empty"))?;
+    fs::create_dir(at("interrupted"))?;
+    fs::write(at("interrupted.lock"), "")?;
     fs::create_dir(at("odd"))?;
     fs::write(at("odd/sundown.json"), "{}")?;
     begin(&at("begun"))?;
@@ -36,6 +39,8 @@ fn only_a_mark_or_our_proof_makes_a_directory_ours() -> Result<()> {
     for (name, expect) in [
         ("theirs", Found::Foreign),
         ("a file", Found::Foreign),
+        ("empty", Found::Foreign),
+        ("interrupted", Found::Empty),
         ("odd", Found::Foreign),
         ("link", Found::Foreign),
         ("borrowed", Found::Foreign),
@@ -56,6 +61,7 @@ fn nothing_that_is_whole_or_foreign_is_removed_to_make_room() {
     for (found, fits, expect) in [
         (Found::Nothing, false, Way::Make),
         (Found::Foreign, false, Way::Refuse),
+        (Found::Empty, false, Way::RemoveEmptyFirst),
         (Found::Unfinished, false, Way::RemoveFirst),
         (alone.clone(), true, Way::RemoveFirst),
         (alone, false, Way::RemoveFirst),
