@@ -67,8 +67,14 @@ impl Hold {
             take_over(held)?;
         }
         let failed = |source| OpenError::io(&held.path, source);
-        if may_claim(&held.look().map_err(failed)?) == Verdict::Ours {
-            held.disprove().map_err(failed)?;
+        // Once more before anything goes: what is held may not be what was looked at by its path.
+        match accept(&held.path, may_claim(&held.look().map_err(failed)?))? {
+            Verdict::Ours => held.disprove().map_err(failed)?,
+            Verdict::Interrupted(_) => {}
+            Verdict::ClaimEmpty => return Ok(()),
+            Verdict::Make | Verdict::Migrate(_) | Verdict::Refused(_) => {
+                return Err(failed(io::ErrorKind::ResourceBusy.into()));
+            }
         }
         held.clear().map_err(failed)
     }
@@ -152,7 +158,6 @@ fn enter(path: &Path) -> Result<(Held, Verdict), OpenError> {
         let held = hold(path)?;
         // Once more, now that nobody else changes it.
         let verdict = accept(path, may_claim(&held.look().map_err(failed)?))?;
-        held.close().map_err(failed)?;
         match verdict {
             Verdict::ClaimEmpty => held.mark().map_err(failed)?,
             Verdict::Migrate(_) => take_over(&held)?,
@@ -160,6 +165,8 @@ fn enter(path: &Path) -> Result<(Held, Verdict), OpenError> {
             // It went meanwhile.
             Verdict::Make | Verdict::Refused(_) => continue,
         }
+        // After a takeover, which may be refused.
+        held.close().map_err(failed)?;
         held.make_state().map_err(failed)?;
         return Ok((held, verdict));
     }
@@ -244,17 +251,24 @@ impl Directory {
     /// Keeps others out while this process looks, and writes nothing.
     pub(crate) fn look_at(path: &Path) -> Result<Self, OpenError> {
         let path = normal(path)?;
-        let verdict = judge(&path)?;
-        let Some(state) = state_of(&path, &verdict) else {
-            return Ok(Self {
-                state: path.join(STATE),
-                path,
-                verdict,
-                held: None,
-                lock: None,
-            });
+        let nothing = |verdict| Self {
+            path: path.clone(),
+            state: path.join(STATE),
+            verdict,
+            held: None,
+            lock: None,
         };
+        let verdict = judge(&path)?;
+        if state_of(&path, &verdict).is_none() {
+            return Ok(nothing(verdict));
+        }
         let held = hold(&path)?;
+        // Once more, now that no other process changes it.
+        let seen = held.look().map_err(|source| OpenError::io(&path, source))?;
+        let verdict = accept(&path, may_claim(&seen))?;
+        let Some(state) = state_of(&path, &verdict) else {
+            return Ok(nothing(verdict));
+        };
         let file = open_lock(&state.join(LOCK));
         let mut file = file.map_err(|source| OpenError::io(&path, source))?;
         if let Some(file) = &mut file {

@@ -1,5 +1,7 @@
 //! Takeovers of directories of the format before, interrupted at each step; in temporary directories.
 
+use std::os::unix::fs::PermissionsExt as _;
+
 use super::take_over::{TakeOver, locks_of_before};
 use super::*;
 use crate::{Disk, Options};
@@ -78,6 +80,8 @@ fn a_directory_of_before_that_is_in_use_is_left_where_it_is() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path();
     of_before(path);
+    let mode = || fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     let before = names(path);
     let control_plane = File::open(path.join("lock")).unwrap();
     control_plane.lock().unwrap();
@@ -95,7 +99,7 @@ fn a_directory_of_before_that_is_in_use_is_left_where_it_is() {
         matches!(&refused, Some(OpenError::Refused { refusal, .. }) if *refusal == expect),
         "{refused:?}"
     );
-    assert_eq!(names(path), before);
+    assert_eq!((names(path), mode()), (before, 0o755), "nothing is touched");
     assert_eq!(
         find(path).unwrap().as_deref(),
         Some(path),
@@ -148,6 +152,19 @@ fn locks_are_taken_by_descriptors_that_may_write() {
     assert!(looked.lock.as_ref().is_some_and(writes));
     let text = fs::read_to_string(path.join(STATE).join(LOCK)).unwrap();
     assert!(text.trim().parse::<u32>().is_ok(), "nothing is written");
+}
+
+/// What is held by its descriptor may have become the user's since it was judged.
+#[test]
+fn a_reset_removes_nothing_of_a_directory_that_is_no_longer_ours() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path();
+    drop(Disk::open(path, Options::default()).unwrap());
+    let hold = Hold::take(path).unwrap().unwrap();
+    fs::rename(path.join("format"), path.join("thesis.txt")).unwrap();
+    let before = names(path);
+    assert!(hold.clear().is_err());
+    assert_eq!(names(path), before);
 }
 
 #[test]
