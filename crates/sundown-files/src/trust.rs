@@ -82,7 +82,14 @@ impl Us {
 
     /// Root can do everything anyway, so what belongs to it is as safe as what is ours.
     fn trusts(self, owner: u32) -> bool {
-        owner == self.user || owner == 0 || self.unmapped == Some(owner)
+        owner == self.user || owner == 0
+    }
+
+    /// Whether an owner who is not shown is taken for root of the machine: any other user is shown in the
+    /// same way, but could have made nothing above the first directory that is shared.
+    fn takes_for_root(self, step: &Step, before: &[Step]) -> bool {
+        let is_shared = |it: &Step| it.sort == Sort::Directory && it.mode & STICKY != 0;
+        self.unmapped == Some(step.owner) && !before.iter().any(is_shared)
     }
 }
 
@@ -101,7 +108,9 @@ pub fn judge(us: Us, above: &[Step]) -> Result<(), Distrust> {
 /// Judges a way whose last step may be what is used itself: that must not be shared.
 fn judge_all(us: Us, way: &[Step], is_whole: bool) -> Result<(), Distrust> {
     for (index, step) in way.iter().enumerate() {
-        if !us.trusts(step.owner) {
+        let is_itself = is_whole && index + 1 == way.len();
+        let is_root = !is_itself && us.takes_for_root(step, &way[..index]);
+        if !us.trusts(step.owner) && !is_root {
             let path = step.path.clone();
             return Err(Distrust::Owner {
                 path,
@@ -109,7 +118,6 @@ fn judge_all(us: Us, way: &[Step], is_whole: bool) -> Result<(), Distrust> {
                 us: us.user,
             });
         }
-        let is_itself = is_whole && index + 1 == way.len();
         let is_shared = step.sort == Sort::Directory && step.mode & STICKY != 0 && !is_itself;
         // The mode of a link says nothing.
         let may_be_open = step.sort != Sort::Link && !is_shared;
@@ -411,6 +419,31 @@ mod tests {
         };
         check_all(US, &[(&way, Some("owner of /"))]);
         check_all(inside, &[(&way, None)]);
+    }
+
+    /// Every user who does not exist inside is shown alike: a neighbour passed for root.
+    #[test]
+    fn below_a_shared_directory_an_owner_without_a_name_is_not_root() {
+        let inside = Us {
+            unmapped: Some(65534),
+            ..US
+        };
+        let shared = || directory("/tmp", 65534, 0o1777);
+        let eve = directory("/tmp/eve", 65534, 0o755);
+        let own = directory("/tmp/me", US.user, 0o700);
+        check_all(
+            inside,
+            &[
+                (&[root(), shared(), eve], Some("owner of /tmp/eve")),
+                (&[root(), shared(), own], None),
+            ],
+        );
+        let rules = [root(), directory("/rules", 65534, 0o755)];
+        assert_eq!(judge_all(inside, &rules, false), Ok(()));
+        assert!(
+            judge_all(inside, &rules, true).is_err(),
+            "what is used itself"
+        );
     }
 
     #[test]
