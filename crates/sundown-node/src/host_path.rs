@@ -10,12 +10,16 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{FileType, Mode, OFlags};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use create::Start;
 
 /// Through its links every directory of the host can be reached.
 const PROCESSES: &str = "/proc";
+
+/// How many directories above a path are looked at; the kernel's longest path has as many.
+const LEVEL_COUNT_MAX: usize = 2_048;
 
 /// The directories of the host that are closed to pods, beside `/` and `/proc`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +93,7 @@ impl ClosedPaths {
         let real = fs::read_link(format!("/proc/self/fd/{}", opened.as_raw_fd()))?;
         let refusal = self.refusal(&real);
         let refusal = refusal.or_else(|| self.same_directory(opened, Path::new("")));
+        let refusal = refusal.or_else(|| self.same_above(&real, opened));
         refuse(named, &real, refusal)
     }
 
@@ -104,7 +109,7 @@ impl ClosedPaths {
         let opened = rustix::fs::fstat(opened).ok()?;
         let is_same = |path: &Path| {
             let found = fs::metadata(path);
-            found.is_ok_and(|it| (it.dev(), it.ino()) == (opened.st_dev, opened.st_ino))
+            found.is_ok_and(|it| identity(&it) == (opened.st_dev, opened.st_ino))
         };
         let paths = self
             .closed
@@ -113,6 +118,47 @@ impl ClosedPaths {
         let found = paths.into_iter().find(|path| is_same(path))?;
         self.refusal(&found.join(below))
     }
+
+    /// What lies in another mount of a closed directory has that directory above it.
+    fn same_above(&self, real: &Path, opened: &OwnedFd) -> Option<String> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let up = |from: &OwnedFd| rustix::fs::openat(from, "..", flags, Mode::empty()).ok();
+        let is_directory = rustix::fs::fstat(opened)
+            .is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::Directory);
+        let mut here = if is_directory {
+            up(opened)?
+        } else {
+            rustix::fs::open(real.parent()?, flags, Mode::empty()).ok()?
+        };
+        let closed = self.closed.iter().filter(|it| it.is_closed_below);
+        let closed: Vec<_> = closed
+            .filter_map(|it| Some((identity(&fs::metadata(&it.path).ok()?), it)))
+            .collect();
+        for _ in 0..LEVEL_COUNT_MAX {
+            let stat = rustix::fs::fstat(&here).ok()?;
+            let found = closed
+                .iter()
+                .find(|(it, _)| *it == (stat.st_dev, stat.st_ino));
+            if let Some((_, closed)) = found {
+                return self.refusal(&closed.path);
+            }
+            let above = up(&here)?;
+            let stat_above = rustix::fs::fstat(&above).ok()?;
+            if (stat_above.st_dev, stat_above.st_ino) == (stat.st_dev, stat.st_ino) {
+                return None;
+            }
+            here = above;
+        }
+        Some(format!(
+            "hostPath {} is refused: it lies too deep",
+            real.display()
+        ))
+    }
+}
+
+/// What a directory is, whatever it is called.
+fn identity(of: &fs::Metadata) -> (u64, u64) {
+    (of.dev(), of.ino())
 }
 
 impl Closed {
@@ -294,6 +340,29 @@ mod tests {
             let Ok(opened) = std::fs::File::open(at(name)) else {
                 continue;
             };
+            let checked = closed.check_opened(&at(name), &opened.into());
+            assert_eq!(checked.is_err(), is_refused, "{name}: {checked:?}");
+        }
+    }
+
+    /// As through a second mount of the file system: the path is another one, the directory the same.
+    #[test]
+    fn what_lies_in_a_closed_directory_is_known_by_what_is_above_it() {
+        let scratch = tempfile::tempdir().unwrap();
+        let at = |name: &str| scratch.path().canonicalize().unwrap().join(name);
+        std::fs::create_dir_all(at("real/data/inner/most")).unwrap();
+        std::fs::write(at("real/data/inner/file"), "").unwrap();
+        std::fs::create_dir(at("real/project")).unwrap();
+        std::os::unix::fs::symlink(at("real"), at("other")).unwrap();
+        let mut closed = ClosedPaths::default();
+        closed.close("the data directory", at("other/data"));
+        for (name, is_refused) in [
+            ("real/data/inner/most", true),
+            ("real/data/inner/file", true),
+            ("real/data", true),
+            ("real/project", false),
+        ] {
+            let opened = std::fs::File::open(at(name)).unwrap();
             let checked = closed.check_opened(&at(name), &opened.into());
             assert_eq!(checked.is_err(), is_refused, "{name}: {checked:?}");
         }
