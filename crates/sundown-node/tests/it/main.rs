@@ -9,6 +9,7 @@
 mod closed;
 mod death;
 mod files;
+mod keyring;
 mod life;
 mod many;
 mod network;
@@ -155,6 +156,10 @@ const TESTS: &[Test] = &[
         closed::accounts_of_a_container_are_read_with_care,
     ),
     (
+        "keyring::keys_of_the_starter_reach_no_container",
+        keyring::keys_of_the_starter_reach_no_container,
+    ),
+    (
         "network::pods_talk_by_name_on_the_same_port",
         network::pods_talk_by_name_on_the_same_port,
     ),
@@ -223,6 +228,9 @@ fn main() -> ExitCode {
         return code;
     }
     if let Some(code) = closed::role() {
+        return code;
+    }
+    if let Some(code) = keyring::role() {
         return code;
     }
     if let Some(code) = death::role() {
