@@ -13,6 +13,7 @@ use crate::arguments::{Output, Place};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Graces, Held};
 use crate::objects::{self, Unfinished};
+use crate::terminal::one_line;
 use crate::{data, output};
 
 /// The kernel takes namespaces and mounts apart after their last process.
@@ -55,7 +56,7 @@ pub(crate) async fn end(data: &Path, state: &Path, output: Output) -> Result<End
     let mut tell = |text: &str| {
         if output == Output::Text {
             // Whoever does not read it any more still wants the end.
-            let _ = output::print(&format!("{text}\n"));
+            let _ = output::print(&format!("{}\n", one_line(text)));
         }
         steps.push(text.to_owned());
     };
@@ -136,11 +137,8 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
     if !ended.unfinished.is_empty() {
         text.push_str("\nnot finished; when a control plane is up again they go on as after the drain of a node,\nby a new pod or, without a retry left, to their end:\n");
         for it in &ended.unfinished {
-            let _ = writeln!(
-                text,
-                "  {}/{} -n {}  {}",
-                it.kind, it.name, it.namespace, it.state
-            );
+            let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
+            let _ = writeln!(text, "  {}  {}", one_line(&row), one_line(&it.state));
         }
         text.push('\n');
     }
