@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use sundown_node::Node;
+use sundown_node::{Node, NodeError};
 use tokio::time::{Instant, sleep};
 
 use crate::arguments::{Output, Place};
@@ -89,17 +89,24 @@ async fn unfinished_jobs(held: &Held) -> Vec<Unfinished> {
 }
 
 /// A node that outlived its control plane, or has nothing to run any more.
-async fn end_node(
-    directory: &Path,
-    tell: &mut (dyn FnMut(&str) + Send),
-) -> Result<(), sundown_node::NodeError> {
-    let Some(node) = Node::connect(directory).await? else {
-        return Ok(());
+async fn end_node(directory: &Path, tell: &mut (dyn FnMut(&str) + Send)) -> Result<(), NodeError> {
+    let node = match Node::connect(directory).await {
+        Ok(Some(node)) => node,
+        Ok(None) => return Ok(()),
+        Err(NodeError::Version { theirs, .. }) => {
+            let process = Node::end_other_version(directory).await?;
+            tell(&format!(
+                "the node was started by another version of Sundown (protocol {theirs}): \
+                 its process {process} is killed with its pods"
+            ));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
     };
     control::stop_pods(&node, &Graces::default(), tell).await?;
     match node.end().await {
         // Another call got there first.
-        Err(sundown_node::NodeError::Gone { .. }) | Ok(()) => Ok(()),
+        Err(NodeError::Gone { .. }) | Ok(()) => Ok(()),
         Err(error) => Err(error),
     }
 }

@@ -86,8 +86,10 @@ async fn look(directory: PathBuf) -> Result<Told, Complaint> {
 async fn orphans(directory: &std::path::Path) -> Result<Vec<String>, Complaint> {
     let node = match sundown_node::Node::connect(directory).await {
         Ok(Some(node)) => node,
-        Err(error @ NodeError::Foreign { .. }) => return Err(Complaint::of(&error)),
-        // None, or one that another version has to tell of.
+        Err(error @ (NodeError::Foreign { .. } | NodeError::Version { .. })) => {
+            return Err(Complaint::of(&error));
+        }
+        // None, or one that does not answer.
         Ok(None) | Err(_) => return Ok(Vec::new()),
     };
     let pods = node.snapshot().await.unwrap_or_default().into_iter();

@@ -13,6 +13,7 @@ mod keyring;
 mod life;
 mod many;
 mod network;
+mod outdated;
 mod release;
 mod runner;
 mod world;
@@ -210,6 +211,10 @@ const TESTS: &[Test] = &[
         death::two_clients_share_a_node,
     ),
     (
+        "outdated::a_node_of_another_version_is_ended_with_its_pods",
+        outdated::a_node_of_another_version_is_ended_with_its_pods,
+    ),
+    (
         "release::a_released_pod_keeps_its_records_and_logs_only",
         release::a_released_pod_keeps_its_records_and_logs_only,
     ),
@@ -231,6 +236,9 @@ fn main() -> ExitCode {
         return code;
     }
     if let Some(code) = keyring::role() {
+        return code;
+    }
+    if let Some(code) = outdated::role() {
         return code;
     }
     if let Some(code) = death::role() {
