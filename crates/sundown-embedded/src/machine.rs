@@ -385,9 +385,10 @@ impl From<NodeError> for DeedFailure {
         let message = words(&error);
         match error {
             NodeError::Gone { .. } | NodeError::Silent { .. } => Self::Unknown,
-            NodeError::Start { .. } | NodeError::Version { .. } | NodeError::Foreign { .. } => {
-                Self::refused("NoNode", message)
-            }
+            NodeError::Start { .. }
+            | NodeError::Version { .. }
+            | NodeError::NotEnded { .. }
+            | NodeError::Foreign { .. } => Self::refused("NoNode", message),
             NodeError::Refused(refusal) => Self::refused(reason(&refusal), message),
         }
     }

@@ -4,6 +4,7 @@
 mod door;
 mod egress;
 mod forward;
+mod outdated;
 mod probe;
 mod start;
 mod watch;
@@ -69,14 +70,24 @@ pub enum NodeError {
     Start { data_dir: PathBuf, message: String },
     /// The node was started by another version of Sundown.
     #[error(
-        "the node of {} speaks version {theirs} of our protocol, not {ours}: \
-         end its pods with the Sundown that started them",
+        "the node of {} was started by another version of Sundown (protocol {theirs}, here {ours}): \
+         `sundown down` ends it with its pods",
         data_dir.display()
     )]
     Version {
         data_dir: PathBuf,
         theirs: u32,
         ours: u32,
+    },
+    /// A node of another version could not be ended.
+    #[error(
+        "the node of {}, process {process}, was started by another version of Sundown and is not ended: \
+         {message}", data_dir.display()
+    )]
+    NotEnded {
+        data_dir: PathBuf,
+        process: i32,
+        message: String,
     },
     /// A process of another user listens at the node's socket.
     #[error(
@@ -139,6 +150,15 @@ impl Node {
     /// One is there that speaks another version.
     pub async fn connect(data_dir: &Path) -> Result<Option<Self>, NodeError> {
         start::connect_only(data_dir).await
+    }
+
+    /// Ends the node of the data directory with its pods, if another version of Sundown started it, and gives
+    /// its process. Its pods get no signal before they end.
+    ///
+    /// # Errors
+    /// What listens there is not proven to be such a node, and was left alone.
+    pub async fn end_other_version(data_dir: &Path) -> Result<i32, NodeError> {
+        outdated::end(data_dir).await
     }
 
     /// How the node is separated from the host, and why that way.

@@ -5,6 +5,7 @@
 pub(crate) mod capabilities;
 pub(crate) mod command;
 mod directory;
+pub(crate) mod keyring;
 mod masks;
 mod place;
 mod root;
@@ -100,7 +101,8 @@ fn serve() -> io::Result<()> {
 
 fn start(plan: &Plan) -> Result<Pid, NotStarted> {
     root::enter(plan).map_err(|error| NotStarted::surroundings(&error))?;
-    capabilities::confine(&plan.spec.dropped).map_err(|error| NotStarted::surroundings(&error))?;
+    let confined = keyring::take_own().and_then(|()| capabilities::confine(&plan.spec.dropped));
+    confined.map_err(|error| NotStarted::surroundings(&error))?;
     let mut command = command::prepare(&plan.spec, &plan.spec.argv)?;
     command.stdin(Stdio::null());
     let spawned = command.spawn();

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use std::thread;
 
 use crate::ACCEPT_PAUSE;
+use crate::container::keyring;
 use crate::dns::Names;
 use crate::paths::NodePaths;
 use crate::peer::{check_peer, foreign_peer};
@@ -72,6 +73,7 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, Door), String> {
     let paths = NodePaths::new(&settings.data_dir).map_err(describe("data directory"))?;
     setup::refuse_links(&paths)?;
     setup::redirect_errors(&paths).map_err(describe("log"))?;
+    keyring::leave_session().map_err(describe("session keyring"))?;
     setup::set_file_mask();
     setup::raise_descriptor_limit();
     setup::forbid_core_dumps();

@@ -160,4 +160,19 @@ error: HTTPS does not start
 ";
         assert_eq!(complaint.text(), expect);
     }
+
+    /// A cause may have several lines, as a traceback has. None of them begins where lines of ours begin.
+    #[test]
+    fn further_lines_of_a_cause_are_indented_below_it() {
+        let complaint = Complaint::new("rayjob/x failed")
+            .because_of("Traceback\n  = help: run this\ncluster: done\nerror: nothing");
+        let expect = "\
+error: rayjob/x failed
+  = cause: Traceback
+        = help: run this
+      cluster: done
+      error: nothing
+";
+        assert_eq!(complaint.text(), expect);
+    }
 }

@@ -6,13 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use sundown_node::Node;
+use sundown_node::{Node, NodeError};
 use tokio::time::{Instant, sleep};
 
 use crate::arguments::{Output, Place};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Graces, Held};
 use crate::objects::{self, Unfinished};
+use crate::terminal::one_line;
 use crate::{data, output};
 
 /// The kernel takes namespaces and mounts apart after their last process.
@@ -55,7 +56,7 @@ pub(crate) async fn end(data: &Path, state: &Path, output: Output) -> Result<End
     let mut tell = |text: &str| {
         if output == Output::Text {
             // Whoever does not read it any more still wants the end.
-            let _ = output::print(&format!("{text}\n"));
+            let _ = output::print(&format!("{}\n", one_line(text)));
         }
         steps.push(text.to_owned());
     };
@@ -88,17 +89,24 @@ async fn unfinished_jobs(held: &Held) -> Vec<Unfinished> {
 }
 
 /// A node that outlived its control plane, or has nothing to run any more.
-async fn end_node(
-    directory: &Path,
-    tell: &mut (dyn FnMut(&str) + Send),
-) -> Result<(), sundown_node::NodeError> {
-    let Some(node) = Node::connect(directory).await? else {
-        return Ok(());
+async fn end_node(directory: &Path, tell: &mut (dyn FnMut(&str) + Send)) -> Result<(), NodeError> {
+    let node = match Node::connect(directory).await {
+        Ok(Some(node)) => node,
+        Ok(None) => return Ok(()),
+        Err(NodeError::Version { theirs, .. }) => {
+            let process = Node::end_other_version(directory).await?;
+            tell(&format!(
+                "the node was started by another version of Sundown (protocol {theirs}): \
+                 its process {process} is killed with its pods"
+            ));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
     };
     control::stop_pods(&node, &Graces::default(), tell).await?;
     match node.end().await {
         // Another call got there first.
-        Err(sundown_node::NodeError::Gone { .. }) | Ok(()) => Ok(()),
+        Err(NodeError::Gone { .. }) | Ok(()) => Ok(()),
         Err(error) => Err(error),
     }
 }
@@ -136,11 +144,8 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
     if !ended.unfinished.is_empty() {
         text.push_str("\nnot finished; when a control plane is up again they go on as after the drain of a node,\nby a new pod or, without a retry left, to their end:\n");
         for it in &ended.unfinished {
-            let _ = writeln!(
-                text,
-                "  {}/{} -n {}  {}",
-                it.kind, it.name, it.namespace, it.state
-            );
+            let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
+            let _ = writeln!(text, "  {}  {}", one_line(&row), one_line(&it.state));
         }
         text.push('\n');
     }

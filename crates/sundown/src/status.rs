@@ -11,6 +11,7 @@ use crate::arguments::{Output, Place};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Held, Hello, Standing};
 use crate::objects::{self, Known, text};
+use crate::terminal::one_line;
 use crate::{data, output};
 
 /// What is told.
@@ -85,8 +86,10 @@ async fn look(directory: PathBuf) -> Result<Told, Complaint> {
 async fn orphans(directory: &std::path::Path) -> Result<Vec<String>, Complaint> {
     let node = match sundown_node::Node::connect(directory).await {
         Ok(Some(node)) => node,
-        Err(error @ NodeError::Foreign { .. }) => return Err(Complaint::of(&error)),
-        // None, or one that another version has to tell of.
+        Err(error @ (NodeError::Foreign { .. } | NodeError::Version { .. })) => {
+            return Err(Complaint::of(&error));
+        }
+        // None, or one that does not answer.
         Ok(None) | Err(_) => return Ok(Vec::new()),
     };
     let pods = node.snapshot().await.unwrap_or_default().into_iter();
@@ -128,7 +131,7 @@ fn in_words(told: &Told) -> String {
             let _ = write!(
                 text,
                 "\n{count} of its pods still run: {}\n  `sundown down` ends them, `sundown up` goes on with them\n",
-                told.orphans.join(", ")
+                one_line(&told.orphans.join(", "))
             );
         }
         return text;
@@ -168,11 +171,12 @@ fn in_words(told: &Told) -> String {
         text.push_str("nothing runs\n");
         return text;
     }
-    let width = |it: &Running| it.kind.len() + it.namespace.len() + it.name.len() + 2;
-    let widest = told.runs.iter().map(width).max().unwrap_or_default();
-    for it in &told.runs {
-        let name = format!("{}/{}/{}", it.kind, it.namespace, it.name);
-        let _ = writeln!(text, "  {name:widest$}  {}", it.state);
+    let name = |it: &Running| one_line(&format!("{}/{}/{}", it.kind, it.namespace, it.name));
+    let names: Vec<String> = told.runs.iter().map(name).collect();
+    let widest = names.iter().map(|it| it.chars().count()).max();
+    let widest = widest.unwrap_or_default();
+    for (name, it) in names.iter().zip(&told.runs) {
+        let _ = writeln!(text, "  {name:widest$}  {}", one_line(&it.state));
     }
     text
 }
@@ -201,18 +205,30 @@ mod tests {
                 clients: 1,
                 node: None,
             }),
-            runs: vec![Running {
-                kind: "pod",
-                namespace: "default".into(),
-                name: "p".into(),
-                state: "Running".into(),
-            }],
+            runs: vec![
+                Running {
+                    kind: "pod",
+                    namespace: "default".into(),
+                    name: "p".into(),
+                    state: "Running".into(),
+                },
+                Running {
+                    kind: "rayjob",
+                    namespace: "default".into(),
+                    name: "j".into(),
+                    state: "Running\n  pod/default/q  Failed".into(),
+                },
+            ],
             orphans: Vec::new(),
         };
         let text = in_words(&told);
         assert!(text.contains("not started"), "{text}");
         assert!(text.contains("--authorization=AlwaysAllow"), "{text}");
-        assert!(text.contains("pod/default/p  Running"), "{text}");
+        let rows = [
+            "  pod/default/p     Running",
+            "  rayjob/default/j  Running pod/default/q Failed",
+        ];
+        assert!(text.ends_with(&(rows.join("\n") + "\n")), "{text}");
         let json = serde_json::to_value(&told).unwrap();
         assert_eq!(json["up"], true);
         assert_eq!(json["pid"], 7);

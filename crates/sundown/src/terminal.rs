@@ -1,6 +1,7 @@
 //! What may reach a terminal of texts that others wrote: logs, names, messages. A terminal takes orders from
 //! what it is shown: it moves, renames itself, fills the clipboard, answers into the input. Here such
-//! characters become visible ones. Pure; what goes to a pipe or a file is never touched.
+//! characters become visible ones. Pure. What goes to a pipe or a file is not touched, but for line breaks
+//! within a line of ours, which could begin another one that looks like ours there as well.
 //!
 //! Each text is judged for itself. That holds for an order that is cut into two lines, too: its beginning
 //! never reaches the terminal, and without it the rest is plain text.
@@ -23,6 +24,14 @@ pub(crate) enum Colours {
 /// A text with every character that acts made visible; line breaks and tabs stay.
 pub(crate) fn visible(text: &str) -> Cow<'_, str> {
     clean(text, Colours::Dropped, visibly)
+}
+
+/// A text that stands within a line of ours, on a terminal or not: it stays on that line, so that it cannot
+/// pass for the next one. Breaks of lines and runs of spaces become one space.
+pub(crate) fn one_line(text: &str) -> String {
+    let text = visible(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
 /// A line of a log. Colours only paint, and end with the line. What a carriage return would have written
@@ -142,6 +151,23 @@ mod tests {
             ("carriage\rreturn", "carriage^Mreturn"),
         ] {
             assert_eq!(visible(text), expect, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_stands_within_a_line_stays_on_it() {
+        for (text, expect) in [
+            ("plain, über", "plain, über"),
+            ("waits\ncluster: done", "waits cluster: done"),
+            ("waits\r\ncluster: done", "waits^M cluster: done"),
+            ("\n\n a \t b\n", "a b"),
+            ("a\rb", "a^Mb"),
+            ("a\u{b}b\u{c}c\u{85}d", "a^Kb^Lc<U+0085>d"),
+            ("a\u{2028}b\u{2029}c", "a b c"),
+            ("up \u{1b}[A\u{1b}D\u{1b}E\u{1b}M", "up ^[[A^[D^[E^[M"),
+            ("\n", ""),
+        ] {
+            assert_eq!(one_line(text), expect, "{text:?}");
         }
     }
 

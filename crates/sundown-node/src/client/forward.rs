@@ -5,6 +5,7 @@
 //! connection must belong to the user, and each request must prove that it is meant: see [`admit`].
 
 mod admit;
+mod answer;
 mod owner;
 mod proxy;
 mod token;

@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use rustix::thread::{ThreadNameSpaceType, move_into_thread_name_spaces};
 
 use super::{Pod, Running};
-use crate::container::{capabilities, command};
+use crate::container::{capabilities, command, keyring};
 use crate::descriptors::close_all_but;
 use crate::state::ExecResult;
 use crate::wire::{ExecCall, Refusal};
@@ -87,6 +87,8 @@ fn enter(running: &Running, end: &PipeWriter) -> io::Result<()> {
     close_all_but(&[running.init.as_fd(), end.as_fd()])?;
     let spaces = ThreadNameSpaceType::MOUNT | ThreadNameSpaceType::PROCESS_ID;
     move_into_thread_name_spaces(running.init.as_fd(), spaces)?;
+    // Of this thread alone, as all that it starts inherits it from the thread.
+    keyring::take_own()?;
     capabilities::confine(&running.spec.dropped)
 }
 

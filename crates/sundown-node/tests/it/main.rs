@@ -9,9 +9,11 @@
 mod closed;
 mod death;
 mod files;
+mod keyring;
 mod life;
 mod many;
 mod network;
+mod outdated;
 mod release;
 mod runner;
 mod world;
@@ -159,6 +161,10 @@ const TESTS: &[Test] = &[
         closed::accounts_of_a_container_are_read_with_care,
     ),
     (
+        "keyring::keys_of_the_starter_reach_no_container",
+        keyring::keys_of_the_starter_reach_no_container,
+    ),
+    (
         "network::pods_talk_by_name_on_the_same_port",
         network::pods_talk_by_name_on_the_same_port,
     ),
@@ -209,6 +215,10 @@ const TESTS: &[Test] = &[
         death::two_clients_share_a_node,
     ),
     (
+        "outdated::a_node_of_another_version_is_ended_with_its_pods",
+        outdated::a_node_of_another_version_is_ended_with_its_pods,
+    ),
+    (
         "release::a_released_pod_keeps_its_records_and_logs_only",
         release::a_released_pod_keeps_its_records_and_logs_only,
     ),
@@ -227,6 +237,12 @@ fn main() -> ExitCode {
         return code;
     }
     if let Some(code) = closed::role() {
+        return code;
+    }
+    if let Some(code) = keyring::role() {
+        return code;
+    }
+    if let Some(code) = outdated::role() {
         return code;
     }
     if let Some(code) = death::role() {

@@ -200,7 +200,7 @@ class H(socketserver.StreamRequestHandler):
         else:
             self.rfile.read(size)
         told = f'{line} {size} {heads.get(\"cookie\")} {heads.get(\"authorization\")} {heads.get(\"connection\")}'.encode()
-        self.wfile.write(b'HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nContent-Length: %d\\r\\n\\r\\n' % len(told) + told)
+        self.wfile.write(b'HTTP/1.1 200 OK\\r\\nConnection: close\\r\\nSet-Cookie: own=1\\r\\nSet-Cookie: sundown-9=x\\r\\nContent-Length: %d\\r\\n\\r\\n' % len(told) + told)
 class S(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
 S(('0.0.0.0', 8000), H).serve_forever()
@@ -232,6 +232,12 @@ pub(crate) fn a_forward_judges_every_request_of_a_connection() -> Result<()> {
         );
         ensure!(found.contains("HTTP/1.1 403 "), "{found}");
         ensure!(!found.contains("/two HTTP"), "{found}");
+        ensure!(found.contains("set-cookie: own=1\r\n"), "{found}");
+        ensure!(!found.contains("sundown-9"), "{found}");
+
+        let worker = format!("GET /sw.js HTTP/1.1\r\n{proof}Service-Worker: script\r\n\r\n");
+        let found = exchange(at, &worker).await?;
+        ensure!(found.starts_with("HTTP/1.1 403 "), "{found}");
 
         // What one side could take for a second request is the body of the first for both.
         let smuggled = format!(

@@ -10,6 +10,7 @@ use sundown_model::{Need, ObjectKey, Question};
 use super::gone::Trace;
 use super::look::{Explained, Told};
 use crate::arguments::Output;
+use crate::terminal::one_line;
 use crate::{output, words};
 
 /// Tells what is known of an object that is there.
@@ -27,14 +28,18 @@ pub(super) fn tell_gone(key: &ObjectKey, traces: &[Trace], output: Output) -> io
             &json!({ "key": key.to_string(), "gone": true, "traces": traces }),
         );
     }
-    let mut text = format!("{key} (gone)\n");
+    output::print(&gone(key, traces))
+}
+
+fn gone(key: &ObjectKey, traces: &[Trace]) -> String {
+    let mut text = format!("{} (gone)\n", one_line(&key.to_string()));
     for trace in traces {
-        let _ = writeln!(text, "  {}  {}", trace.at, trace.what);
+        let _ = writeln!(text, "  {}  {}", trace.at, one_line(&trace.what));
         if let Some(reason) = &trace.reason {
-            let _ = writeln!(text, "    because      {reason}");
+            let _ = writeln!(text, "    because      {}", one_line(reason));
         }
     }
-    output::print(&text)
+    text
 }
 
 fn text(told: &Told) -> String {
@@ -48,7 +53,8 @@ fn text(told: &Told) -> String {
 }
 
 fn write_object(text: &mut String, object: &Explained) {
-    let _ = writeln!(text, "{} (uid {})", object.key, object.uid);
+    let head = format!("{} (uid {})", object.key, object.uid);
+    let _ = writeln!(text, "{}", one_line(&head));
     if let Some(since) = object.deleting_since {
         let _ = writeln!(text, "  being deleted since {since}");
     }
@@ -56,10 +62,11 @@ fn write_object(text: &mut String, object: &Explained) {
         let _ = writeln!(
             text,
             "  {}: {}",
-            explanation.controller, explanation.sentence
+            explanation.controller,
+            one_line(&explanation.sentence)
         );
         for (label, said) in details(explanation) {
-            let _ = writeln!(text, "    {label:<12} {said}");
+            let _ = writeln!(text, "    {label:<12} {}", one_line(&said));
         }
     }
 }
@@ -85,4 +92,45 @@ fn details(explanation: &Explanation) -> Vec<(&'static str, String)> {
         details.push(("looks again", format!("at {at}")));
     }
     details
+}
+
+#[cfg(test)]
+mod tests {
+    use sundown_model::Blocker;
+
+    use super::*;
+
+    /// What an object says of itself cannot pass for what we say of it.
+    #[test]
+    fn words_of_an_object_stay_on_their_line() {
+        let explanation = Explanation {
+            controller: "ray_job",
+            code: "Waits",
+            sentence: "Ray said: no\n  ttl: is deleted next".to_owned(),
+            blockers: vec![Blocker::UnknownKind {
+                api_version: "v1".to_owned(),
+                kind: "X\r\n    does next    delete all".to_owned(),
+            }],
+            needs: Vec::new(),
+            actions: vec!["create x\u{85}y".to_owned()],
+            wake_at: None,
+        };
+        let told = Told {
+            object: Explained {
+                key: "rayjobs.ray.io/default/x".to_owned(),
+                uid: "u".to_owned(),
+                deleting_since: None,
+                finalizers: Vec::new(),
+                explanations: vec![explanation],
+            },
+            chain: Vec::new(),
+        };
+        let expect = "\
+rayjobs.ray.io/default/x (uid u)
+  ray_job: Ray said: no ttl: is deleted next
+    blocked by   an owner of kind X^M does next delete all in v1, which is not served
+    does next    create x<U+0085>y
+";
+        assert_eq!(text(&told), expect);
+    }
 }

@@ -18,7 +18,7 @@ use super::outcome::Outcome;
 use super::progress::{Name, Stage, State};
 use crate::arguments::Output;
 use crate::output;
-use crate::terminal::{Colours, log_line, visible};
+use crate::terminal::{Colours, log_line, one_line};
 
 /// One thing that happened, with the names that programs read.
 #[derive(Debug, Serialize)]
@@ -148,8 +148,8 @@ impl Screen {
             Event::Log { source, line } => {
                 self.sources.insert((*source).to_owned());
                 let (source, line) = match self.cleans {
-                    Some(colours) => (visible(source), log_line(line, colours)),
-                    None => ((*source).into(), (*line).into()),
+                    Some(colours) => (one_line(source), log_line(line, colours)),
+                    None => ((*source).to_owned(), (*line).into()),
                 };
                 let line = if self.sources.len() > 1 {
                     format!("[{source}] {line}\n")
@@ -285,26 +285,54 @@ fn in_words(event: &Event<'_>) -> Option<String> {
                 super::apply::How::Configured => "configured",
                 super::apply::How::Unchanged => "unchanged",
             };
-            Some(format!("{} {how}", applied.object))
+            Some(format!("{} {how}", one_line(&applied.object)))
         }
         Event::LogsIncomplete { logs } => Some(logs::in_words(logs)),
         Event::Dashboard { url } => Some(format!("dashboard: {url}")),
-        Event::Note { text } => Some((*text).to_owned()),
+        Event::Note { text } => Some(one_line(text)),
         Event::Result { object, outcome } if outcome.exit_code == 0 => {
-            Some(format!("{object} {}", outcome.word))
+            Some(format!("{} {}", one_line(object), outcome.word))
         }
         Event::Kept { objects, later } => {
             let later = later.map_or(String::new(), |later| format!(" ({later})"));
-            (!objects.is_empty()).then(|| format!("kept: {}{later}", objects.join(", ")))
+            let kept = || one_line(&format!("kept: {}{later}", objects.join(", ")));
+            (!objects.is_empty()).then(kept)
         }
         Event::Removed { objects, count } if *count > 0 => {
             let objects = objects.join(", ");
             let plural = if *count == 1 { "" } else { "s" };
-            Some(format!(
+            Some(one_line(&format!(
                 "removed: {objects} ({count} object{plural}); nothing is left"
-            ))
+            )))
         }
         // A failure is told as a complaint, stages and logs in their own ways.
         Event::Result { .. } | Event::Stage(_) | Event::Log { .. } | Event::Removed { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_names_objects_is_one_line() {
+        let objects = ["rayjob/x\nworkers: done".to_owned()];
+        let events = [
+            Event::Note {
+                text: "x-head: stuck\ncluster: done",
+            },
+            Event::Kept {
+                objects: &objects,
+                later: Some("later\nworkers: done"),
+            },
+            Event::Removed {
+                objects: &objects,
+                count: 1,
+            },
+        ];
+        for event in events {
+            let words = in_words(&event).unwrap();
+            assert!(!words.contains('\n'), "{words:?}");
+        }
     }
 }

@@ -2,18 +2,11 @@
 //! says more, and no volume of it is the whole machine.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use kube::Client;
 use serde_json::{Value, json};
-use sundown_testing::BOUND;
 
-use crate::process::Up;
-
-const PAUSE: Duration = Duration::from_millis(50);
-const PODS: &str = "/api/v1/namespaces/default/pods";
-const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+use crate::plane::{BINDINGS, PODS, Plane, a_pod};
 
 /// Tries what a hostile program would, with the token that every pod has, and tells each answer when it
 /// changes.
@@ -55,67 +48,6 @@ while True:
             print(f"{name}: {said}", flush=True)
     time.sleep(0.1)
 "#;
-
-struct Plane {
-    up: Up,
-    client: Client,
-}
-
-impl Plane {
-    async fn start(home: &Path) -> Result<Self> {
-        let up = Up::start_durable(home, &["--node"])?;
-        let kubeconfig = Path::new(up.kubeconfig()).to_owned();
-        let client = sundown_driver::connect(Some(&kubeconfig)).await?.client;
-        Ok(Self { up, client })
-    }
-
-    async fn send(&self, method: &str, path: &str, body: &Value) -> Result<String> {
-        let request = http::Request::builder().method(method).uri(path);
-        let request = request.header("content-type", "application/json");
-        let body = match body {
-            Value::Null => Vec::new(),
-            body => body.to_string().into_bytes(),
-        };
-        Ok(self.client.request_text(request.body(body)?).await?)
-    }
-
-    async fn get(&self, path: &str) -> Result<Value> {
-        let text = self.send("GET", path, &Value::Null).await?;
-        Ok(serde_json::from_str(&text)?)
-    }
-
-    /// Asks until the answer is as wanted.
-    async fn until(&self, path: &str, what: &str, is: impl Fn(&str) -> bool) -> Result<String> {
-        let begun_at = Instant::now();
-        loop {
-            let said = self.send("GET", path, &Value::Null).await;
-            let said = said.unwrap_or_else(|error| error.to_string());
-            if is(&said) {
-                return Ok(said);
-            }
-            ensure!(begun_at.elapsed() < BOUND, "waited for {what}: {said}");
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    async fn end(self) -> Result<()> {
-        self.send("DELETE", PODS, &Value::Null).await?;
-        let is_empty = |said: &str| said.contains("\"items\":[]");
-        self.until(PODS, "no pod is left", is_empty).await?;
-        assert_eq!(self.up.terminate()?, Some(0));
-        Ok(())
-    }
-}
-
-fn a_pod(name: &str, image: &str, command: &[&str]) -> Value {
-    json!({
-        "metadata": { "name": name },
-        "spec": {
-            "restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
-            "containers": [{ "name": "main", "image": image, "command": command }],
-        },
-    })
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pod_has_a_token_and_the_rights_that_a_binding_gives() -> Result<()> {

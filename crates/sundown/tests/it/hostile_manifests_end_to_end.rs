@@ -3,18 +3,13 @@
 //! everything can be deleted.
 
 use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
-use kube::Client;
 use serde_json::{Value, json};
-use sundown_testing::BOUND;
 
-use crate::process::{Up, stderr, sundown};
+use crate::plane::{PODS, Plane};
+use crate::process::{stderr, sundown};
 
-const PAUSE: Duration = Duration::from_millis(50);
-const PODS: &str = "/api/v1/namespaces/default/pods";
 const EVENTS: &str = "/api/v1/namespaces/default/events";
 const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
 const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -44,67 +39,17 @@ fn pods_can_run() -> Result<bool> {
     bail!("a first job fails: {said}");
 }
 
-struct Plane {
-    up: Up,
-    client: Client,
-}
-
+/// What these tests ask of a control plane beside what all do.
 impl Plane {
-    async fn start(home: &Path) -> Result<Self> {
-        let up = Up::start_durable(home, &["--node"])?;
-        let kubeconfig = Path::new(up.kubeconfig()).to_owned();
-        let client = sundown_driver::connect(Some(&kubeconfig)).await?.client;
-        Ok(Self { up, client })
-    }
-
-    /// The answer to a request, or the refusal in the words of the server.
-    async fn send(&self, method: &str, path: &str, body: String) -> Result<Value, String> {
-        let kind = match method {
-            "PATCH" => "application/merge-patch+json",
-            _ => "application/json",
-        };
-        let request = http::Request::builder().method(method).uri(path);
-        let request = request.header("content-type", kind).body(body.into_bytes());
-        let request = request.map_err(|error| error.to_string())?;
-        let answer = tokio::time::timeout(BOUND, self.client.request::<Value>(request));
-        match answer.await {
-            Ok(Ok(object)) => Ok(object),
-            Ok(Err(kube::Error::Api(status))) => Err(status.message.clone()),
-            Ok(Err(error)) => Err(format!("no answer to {method} {path}: {error}")),
-            Err(_) => Err(format!("no answer to {method} {path} within {BOUND:?}")),
-        }
-    }
-
-    async fn get(&self, path: &str) -> Result<Value> {
-        let found = self.send("GET", path, String::new()).await;
-        found.map_err(anyhow::Error::msg)
-    }
-
     async fn create(&self, pod: &Value) -> Result<()> {
-        let created = self.send("POST", PODS, pod.to_string()).await;
-        created.map_err(anyhow::Error::msg)?;
-        Ok(())
-    }
-
-    /// Waits until something is as wanted.
-    async fn until(&self, path: &str, what: &str, wanted: impl Fn(&Value) -> bool) -> Result<()> {
-        let begun_at = Instant::now();
-        loop {
-            let found = self.get(path).await?;
-            if wanted(&found) {
-                return Ok(());
-            }
-            let shown: String = found.to_string().chars().take(4_000).collect();
-            ensure!(begun_at.elapsed() < BOUND, "waited for {what}: {shown}");
-            tokio::time::sleep(PAUSE).await;
-        }
+        self.send("POST", PODS, pod).await.map(drop)
     }
 
     /// Waits until the container of a pod says why it waits.
     async fn waits(&self, name: &str, reasons: &[&str], message: &str) -> Result<()> {
         let what = format!("{name} to wait because of {message:?}");
         let path = format!("{PODS}/{name}");
-        self.until(&path, &what, |pod| {
+        self.until_object(&path, &what, |pod| {
             let waiting = &pod["status"]["containerStatuses"][0]["state"]["waiting"];
             let said = waiting["message"].as_str().unwrap_or_default();
             reasons.iter().any(|it| waiting["reason"] == *it) && said.contains(message)
@@ -115,7 +60,7 @@ impl Plane {
     /// Waits until an Event about a pod says something.
     async fn is_told(&self, name: &str, message: &str) -> Result<()> {
         let what = format!("an Event about {name} that says {message:?}");
-        self.until(EVENTS, &what, |events| {
+        self.until_object(EVENTS, &what, |events| {
             let all = events["items"].as_array().into_iter().flatten();
             let mut own = all.filter(|it| it["involvedObject"]["name"] == name);
             own.any(|it| {
@@ -133,18 +78,16 @@ impl Plane {
             .await?;
         let path = format!("{PODS}/{name}");
         let has_ended = |pod: &Value| pod["status"]["phase"] == "Succeeded";
-        self.until(&path, &format!("{name} to end well"), has_ended)
+        self.until_object(&path, &format!("{name} to end well"), has_ended)
             .await
     }
 
     async fn remove_all(&self) -> Result<()> {
         for path in [PODS, JOBS, CONFIG_MAPS] {
-            let removed = self.send("DELETE", path, String::new()).await;
-            removed.map_err(anyhow::Error::msg)?;
+            self.send("DELETE", path, &Value::Null).await?;
         }
         for path in [PODS, JOBS] {
-            let is_empty = |list: &Value| list["items"].as_array().is_none_or(Vec::is_empty);
-            self.until(path, "everything to be gone", is_empty).await?;
+            self.until_empty(path).await?;
         }
         Ok(())
     }
@@ -167,7 +110,7 @@ impl Plane {
             self.is_told(&format!("secret-{number}"), message).await?;
         }
         let path = format!("{PODS}/digits");
-        self.until(&path, "40 digits to be too many", |pod| {
+        self.until_object(&path, "40 digits to be too many", |pod| {
             let conditions = pod["status"]["conditions"].as_array();
             let mut conditions = conditions.into_iter().flatten();
             conditions.any(|it| it["reason"] == "Unschedulable")
@@ -176,7 +119,7 @@ impl Plane {
         for name in ["small", "zeros"] {
             let path = format!("{PODS}/{name}");
             let has_ended = |pod: &Value| pod["status"]["phase"] == "Succeeded";
-            self.until(&path, &format!("{name} to end well"), has_ended)
+            self.until_object(&path, &format!("{name} to end well"), has_ended)
                 .await?;
         }
         Ok(())
@@ -245,15 +188,14 @@ async fn indexes(plane: &Plane) -> Result<()> {
             "template": pod("of-job", "busybox", json!({ "command": ["true"] })),
         },
     });
-    let created = plane.send("POST", JOBS, job.to_string()).await;
-    created.map_err(anyhow::Error::msg)?;
+    plane.send("POST", JOBS, &job).await?;
     let text = "0-100000,".repeat(110_000);
     let status = json!({ "status": { "completedIndexes": text } });
     let path = format!("{JOBS}/indexes/status");
-    let answer = plane.send("PATCH", &path, status.to_string()).await;
+    let answer = plane.send("PATCH", &path, &status).await;
     // Upstream's server knows that this is no list of indexes; storing it does no harm either.
-    if let Err(message) = answer {
-        ensure!(message.contains("completedIndexes"), "{message}");
+    if let Err(error) = answer {
+        ensure!(error.to_string().contains("completedIndexes"), "{error}");
     }
     Ok(())
 }
@@ -273,14 +215,16 @@ async fn duplicates(plane: &Plane) -> Result<()> {
             body.len()
         );
         let strict = format!("{CONFIG_MAPS}?fieldValidation=Strict");
-        let refused = plane.send("POST", &strict, body.clone()).await;
-        let message = refused.err().context("a strict server takes it")?;
+        let refused = plane.send_text("POST", &strict, body.clone()).await;
+        let message = refused
+            .err()
+            .context("a strict server takes it")?
+            .to_string();
         ensure!(message.contains("duplicate field \"data."), "{message}");
         ensure!(message.len() < 10_000, "{} bytes of refusal", message.len());
         // A hundred warnings are more headers than this client takes.
         let silent = format!("{CONFIG_MAPS}?fieldValidation=Ignore");
-        let taken = plane.send("POST", &silent, body).await;
-        taken.map_err(anyhow::Error::msg)?;
+        plane.send_text("POST", &silent, body).await?;
     }
     Ok(())
 }

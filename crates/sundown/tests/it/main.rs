@@ -9,6 +9,7 @@ mod foreign;
 mod hostile_manifests_end_to_end;
 mod node_end_to_end;
 mod other_users;
+mod plane;
 mod process;
 mod run_end_to_end;
 mod up;

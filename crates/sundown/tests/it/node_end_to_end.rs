@@ -3,19 +3,13 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
-use kube::Client;
 use serde_json::{Value, json};
-use sundown_testing::{BOUND, within};
+use sundown_testing::within;
 
-use crate::process::Up;
-
-const PAUSE: Duration = Duration::from_millis(50);
-const PODS: &str = "/api/v1/namespaces/default/pods";
-const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
+use crate::plane::{BINDINGS, PODS, Plane, a_pod};
 
 /// Lists the pods of its namespace as any client in a cluster does, until it is told to stop.
 const ASKS: &str = r#"
@@ -46,72 +40,23 @@ while True:
     time.sleep(0.1)
 "#;
 
-struct Plane {
-    up: Up,
-    client: Client,
-}
-
+/// What these tests ask of a control plane beside what all do.
 impl Plane {
-    async fn start(home: &Path) -> Result<Self> {
-        let up = Up::start_durable(home, &["--node"])?;
-        let kubeconfig = Path::new(up.kubeconfig()).to_owned();
-        let client = sundown_driver::connect(Some(&kubeconfig)).await?.client;
-        Ok(Self { up, client })
-    }
-
-    async fn text(&self, method: &str, path: &str, body: &Value) -> Result<String> {
-        let request = http::Request::builder().method(method).uri(path);
-        let request = request.header("content-type", "application/json");
-        let body = if body.is_null() {
-            Vec::new()
-        } else {
-            body.to_string().into_bytes()
-        };
-        let answer = self.client.request_text(request.body(body)?);
-        Ok(within(format!("an answer to {method} {path}"), answer).await??)
-    }
-
-    async fn create(&self, name: &str, image: &str, command: &[&str]) -> Result<()> {
-        let pod = json!({
-            "metadata": { "name": name },
-            "spec": {
-                "restartPolicy": "Never", "terminationGracePeriodSeconds": 0,
-                "containers": [{ "name": "main", "image": image, "command": command }],
-            },
-        });
-        self.text("POST", PODS, &pod).await?;
-        Ok(())
+    async fn begin(&self, name: &str, image: &str, command: &[&str]) -> Result<()> {
+        let pod = a_pod(name, image, command);
+        self.send("POST", PODS, &pod).await.map(drop)
     }
 
     async fn log(&self, name: &str, query: &str) -> Result<String> {
         let path = format!("{PODS}/{name}/log?{query}");
-        self.text("GET", &path, &Value::Null).await
+        self.send("GET", &path, &Value::Null).await
     }
 
     /// Waits until the log of a pod says something.
     async fn says(&self, name: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
-        let begun_at = Instant::now();
-        loop {
-            let log = self.log(name, "").await.unwrap_or_default();
-            if wanted(&log) {
-                return Ok(log);
-            }
-            ensure!(begun_at.elapsed() < BOUND, "{name} says {log:?}");
-            tokio::time::sleep(PAUSE).await;
-        }
-    }
-
-    async fn remove_all(&self) -> Result<()> {
-        self.text("DELETE", PODS, &Value::Null).await?;
-        let begun_at = Instant::now();
-        loop {
-            let pods: Value = serde_json::from_str(&self.text("GET", PODS, &Value::Null).await?)?;
-            if pods["items"].as_array().is_none_or(Vec::is_empty) {
-                return Ok(());
-            }
-            ensure!(begun_at.elapsed() < BOUND, "pods stay: {pods}");
-            tokio::time::sleep(PAUSE).await;
-        }
+        let path = format!("{PODS}/{name}/log");
+        self.until(&path, &format!("the log of {name}"), wanted)
+            .await
     }
 }
 
@@ -121,7 +66,7 @@ async fn what_pods_write_is_read_and_followed_to_its_end() -> Result<()> {
     let plane = Plane::start(home.path()).await?;
     let script = "echo one; echo two; while [ ! -e /tmp/go ]; do sleep 0.05; done; echo three";
     plane
-        .create("talks", "busybox", &["sh", "-c", script])
+        .begin("talks", "busybox", &["sh", "-c", script])
         .await?;
     plane.says("talks", |log| log.contains("two")).await?;
     assert_eq!(plane.log("talks", "tailLines=1").await?, "two\n");
@@ -147,7 +92,7 @@ async fn what_pods_write_is_read_and_followed_to_its_end() -> Result<()> {
         let line = within(format!("the line {expect}"), lines.try_next()).await??;
         assert_eq!(line.as_deref(), Some(expect));
     }
-    plane.remove_all().await?;
+    plane.remove_pods().await?;
     let end = within("the end of the log", lines.try_next()).await??;
     assert_eq!(end, None);
     assert_eq!(plane.up.terminate()?, Some(0));
@@ -159,7 +104,7 @@ async fn a_pod_reaches_the_api_server_by_its_name_over_restarts() -> Result<()> 
     let home = tempfile::tempdir()?;
     let plane = Plane::start(home.path()).await?;
     plane
-        .create("asks", "python:3", &["python3", "-c", ASKS])
+        .begin("asks", "python:3", &["python3", "-c", ASKS])
         .await?;
     let account = "system:serviceaccount:default:default";
     let expect = |host: &str, what: &str| format!("{host} {account} {what}");
@@ -179,17 +124,15 @@ async fn a_pod_reaches_the_api_server_by_its_name_over_restarts() -> Result<()> 
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view" },
         "subjects": [{ "kind": "ServiceAccount", "name": "default" }],
     });
-    plane.text("POST", BINDINGS, &binding).await?;
+    plane.send("POST", BINDINGS, &binding).await?;
     plane.says("asks", |log| has_all(log, "['asks']")).await?;
     // Killed, so that the node and the pod stay.
     drop(plane);
     let plane = Plane::start(home.path()).await?;
-    plane.create("other", "busybox", &["true"]).await?;
+    plane.begin("other", "busybox", &["true"]).await?;
     let again = |log: &str| log.contains("['asks', 'other']");
     plane.says("asks", again).await?;
-    plane.remove_all().await?;
-    assert_eq!(plane.up.terminate()?, Some(0));
-    Ok(())
+    plane.end().await
 }
 
 /// The way in stays what it was for a directory whose certificate is of earlier times: see the tests of
@@ -199,19 +142,17 @@ async fn the_door_comes_back_with_another_node() -> Result<()> {
     let home = tempfile::tempdir()?;
     let plane = Plane::start(home.path()).await?;
     plane
-        .create("first", "python:3", &["python3", "-c", ASKS])
+        .begin("first", "python:3", &["python3", "-c", ASKS])
         .await?;
     let account = "system:serviceaccount:default:default";
     plane.says("first", |log| log.contains(account)).await?;
     let data = plane.up.started["data"].as_str().context("a directory")?;
     kill_node(Path::new(data))?;
     plane
-        .create("second", "python:3", &["python3", "-c", ASKS])
+        .begin("second", "python:3", &["python3", "-c", ASKS])
         .await?;
     plane.says("second", |log| log.contains(account)).await?;
-    plane.remove_all().await?;
-    assert_eq!(plane.up.terminate()?, Some(0));
-    Ok(())
+    plane.end().await
 }
 
 /// Kills the one process that was started as the node of this very directory.

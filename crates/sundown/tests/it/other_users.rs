@@ -9,15 +9,16 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use sundown_testing::BOUND;
 
+use crate::plane::{PAUSE, PODS, Plane};
 use crate::process::{Up, stderr, sundown};
 
-const PAUSE: Duration = Duration::from_millis(50);
+const SERVICES: &str = "/api/v1/namespaces/default/services";
 /// A user that every system has, and that owns nothing.
 const STRANGER: u32 = 65534;
 
@@ -39,16 +40,12 @@ fn as_stranger(program: &str, arguments: &[&str]) -> Command {
 
 /// A control plane with a pod that serves HTTP and writes down what it is asked for.
 struct Served {
-    up: Up,
-    client: kube::Client,
+    plane: Plane,
 }
 
 impl Served {
     async fn start(home: &Path) -> Result<Self> {
-        let up = Up::start_durable(home, &["--node"])?;
-        let kubeconfig = Path::new(up.kubeconfig()).to_owned();
-        let client = sundown_driver::connect(Some(&kubeconfig)).await?.client;
-        let served = Self { up, client };
+        let plane = Plane::start(home).await?;
         let program = ["python3", "-u", "-m", "http.server", "8265"];
         let pod = json!({
             "metadata": {"name": "web", "labels": {"app": "web"}},
@@ -59,26 +56,16 @@ impl Served {
             "metadata": {"name": "web"},
             "spec": {"selector": {"app": "web"}, "ports": [{"port": 8265}]},
         });
-        served.ask("POST", "pods", &pod).await?;
-        served.ask("POST", "services", &service).await?;
-        Ok(served)
-    }
-
-    async fn ask(&self, method: &str, path: &str, body: &Value) -> Result<String> {
-        let path = format!("/api/v1/namespaces/default/{path}");
-        let request = http::Request::builder().method(method).uri(path);
-        let request = request.header("content-type", "application/json");
-        let body = match body {
-            Value::Null => Vec::new(),
-            body => body.to_string().into_bytes(),
-        };
-        let answer = self.client.request_text(request.body(body)?);
-        Ok(tokio::time::timeout(BOUND, answer).await??)
+        plane.send("POST", PODS, &pod).await?;
+        plane.send("POST", SERVICES, &service).await?;
+        Ok(Self { plane })
     }
 
     fn data(&self) -> Result<&Path> {
         Ok(Path::new(
-            self.up.started["data"].as_str().context("a directory")?,
+            self.plane.up.started["data"]
+                .as_str()
+                .context("a directory")?,
         ))
     }
 
@@ -96,21 +83,6 @@ impl Served {
             ensure!(begun_at.elapsed() < BOUND, "the pod does not serve");
             tokio::time::sleep(PAUSE).await;
         }
-    }
-
-    async fn end(self) -> Result<()> {
-        self.ask("DELETE", "pods/web", &Value::Null).await?;
-        let begun_at = Instant::now();
-        while self
-            .ask("GET", "pods", &Value::Null)
-            .await?
-            .contains("\"web\"")
-        {
-            ensure!(begun_at.elapsed() < BOUND, "the pod stays");
-            tokio::time::sleep(PAUSE).await;
-        }
-        ensure!(self.up.terminate()? == Some(0));
-        Ok(())
     }
 }
 
@@ -235,10 +207,11 @@ async fn a_forward_serves_its_user_and_no_page_of_the_web() -> Result<()> {
             );
         }
     }
-    let log = served.ask("GET", "pods/web/log", &Value::Null).await?;
+    let log = format!("{PODS}/web/log");
+    let log = served.plane.send("GET", &log, &Value::Null).await?;
     assert!(log.contains("/known") && !log.contains("/evil"), "{log}");
     assert!(!log.contains("/stranger"), "{log}");
-    served.end().await
+    served.plane.end().await
 }
 
 /// Asks with the right token; one way is to be gone before it can be looked whose the connection was.

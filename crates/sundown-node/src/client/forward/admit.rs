@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, Method};
 use super::token::Token;
 
 /// Browsers keep one jar for all ports of a host, so a cookie's name holds its port.
-const COOKIE_BEGINNING: &str = "sundown-";
+pub(super) const COOKIE_BEGINNING: &str = "sundown-";
 
 /// What is asked of a request.
 #[derive(Debug, Clone)]
@@ -45,6 +45,8 @@ pub(super) enum Refused {
     Site,
     /// It asks for a tunnel.
     Method,
+    /// A page wants the browser to run a script of it at this address from now on.
+    ServiceWorker,
     /// It does not know the token.
     Token,
 }
@@ -62,6 +64,10 @@ impl Refused {
                  paste the address that `sundown run` printed into the browser's address bar"
             }
             Self::Method => "this address is no proxy: ask it for a path",
+            Self::ServiceWorker => {
+                "service workers are not allowed at this address: \
+                 one would outlive the pod that it came from"
+            }
             Self::Token => {
                 "open the whole address that `sundown run` printed, with its token; \
                  programs send the token as `Authorization: Bearer TOKEN`"
@@ -83,6 +89,9 @@ pub(super) fn admit(head: &Parts, expect: &Expectations) -> Verdict {
     }
     if !is_own_site(&head.headers) {
         return Verdict::Refuse(Refused::Site);
+    }
+    if is_for_a_service_worker(&head.headers) {
+        return Verdict::Refuse(Refused::ServiceWorker);
     }
     let asks = head.method == Method::GET || head.method == Method::HEAD;
     if let Some(path) = without_token(head, &expect.token).filter(|_| asks) {
@@ -147,6 +156,14 @@ fn is_own_site(headers: &HeaderMap) -> bool {
         Told::Never => true,
         Told::Again => false,
     }
+}
+
+/// A service worker stays in the browser and answers in the place of whatever listens at this port later. Browsers
+/// name each request for its script, in one of these ways; a page cannot leave them out.
+fn is_for_a_service_worker(headers: &HeaderMap) -> bool {
+    let destinations = headers.get_all("sec-fetch-dest").iter();
+    headers.contains_key("service-worker")
+        || destinations.into_iter().any(|it| it == "serviceworker")
 }
 
 /// How often a header is there: one that is told twice may be read in two ways.

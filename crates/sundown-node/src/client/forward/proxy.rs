@@ -22,6 +22,7 @@ use tokio::task::JoinSet;
 
 use super::Door;
 use super::admit::{Verdict, admit, kept_cookie, take_out_proofs};
+use super::answer::take_out_orders;
 
 /// A server that is up accepts at once; a longer wait would hold the caller's connection for nothing.
 const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
@@ -134,6 +135,7 @@ async fn pass(
         });
     }
     pass_on(response.headers_mut(), upgrade);
+    take_out_orders(response.headers_mut());
     *response.version_mut() = Version::HTTP_11;
     Ok(response.map(http_body_util::BodyExt::boxed_unsync))
 }

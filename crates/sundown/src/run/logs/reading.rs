@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::Source;
 use crate::objects::{Known, list_in, text};
 use crate::run::target::Parts;
+use crate::terminal::one_line;
 
 /// How far the logs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +115,7 @@ pub(in crate::run) fn in_words(logs: &[Incomplete]) -> String {
         let container = log.container.iter().map(|it| format!(", container {it}"));
         let name = || format!("{}{}", log.source, container.collect::<String>());
         words.push_str("\n  ");
-        words.push_str(&log.command.clone().unwrap_or_else(name));
+        words.push_str(&one_line(&log.command.clone().unwrap_or_else(name)));
     }
     words
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::progress::{Stage, State};
-use crate::terminal::visible;
+use crate::terminal::one_line;
 
 const TURNS: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -78,13 +78,6 @@ fn in_words(time: Duration) -> String {
         seconds @ 0..60 => format!("{seconds}s"),
         seconds => format!("{}m{:02}s", seconds / 60, seconds % 60),
     }
-}
-
-/// A terminal would break the region at what is no plain character.
-fn one_line(text: &str) -> String {
-    let text = visible(text);
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
 }
 
 fn cut(text: &str, width: usize) -> String {

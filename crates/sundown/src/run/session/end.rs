@@ -16,6 +16,7 @@ use crate::run::cleanup::{self, Cleanup};
 use crate::run::screen::Event;
 use crate::run::snapshot::uid;
 use crate::run::{STOPPED, progress, remove};
+use crate::terminal::one_line;
 
 impl Session {
     /// Nothing comes of some logs: whoever reads this shall know what is missing.
@@ -133,7 +134,7 @@ impl Session {
         }
         let reason = match &*end.reason {
             "" => String::new(),
-            reason => format!(": {reason}"),
+            reason => format!(": {}", one_line(reason)),
         };
         let what = format!("{} {}{reason}", self.target.word(), end.word);
         let complaint = Complaint::new(what).code(end.exit_code);

@@ -160,9 +160,34 @@ fn pages_of_others_are_refused_whatever_they_know() {
 }
 
 #[test]
+fn no_script_is_given_out_as_a_service_worker() {
+    let own = ("sec-fetch-site", "same-origin");
+    for marks in [
+        &[("service-worker", "script")][..],
+        &[("service-worker", "")],
+        &[("sec-fetch-dest", "serviceworker")],
+        &[
+            ("sec-fetch-dest", "script"),
+            ("sec-fetch-dest", "serviceworker"),
+        ],
+    ] {
+        for proof in [COOKIE, BEARER] {
+            let headers = [&[HERE, proof, own][..], marks].concat();
+            refused("GET /sw.js", &headers, Refused::ServiceWorker);
+        }
+        let headers = [&[HERE][..], marks].concat();
+        refused("GET /?token=right", &headers, Refused::ServiceWorker);
+    }
+    for destination in ["script", "worker", "sharedworker", "document", "empty"] {
+        let destination = ("sec-fetch-dest", destination);
+        check("GET /x", &[HERE, COOKIE, destination], &Verdict::Pass);
+    }
+}
+
+#[test]
 fn each_refusal_says_what_to_do() {
-    use Refused::{Host, Method, Origin, Site, Token};
-    for why in [Host, Origin, Site, Method, Token] {
+    use Refused::{Host, Method, Origin, ServiceWorker, Site, Token};
+    for why in [Host, Origin, Site, Method, ServiceWorker, Token] {
         assert!(why.in_words().len() > 20, "{why:?}");
     }
 }
