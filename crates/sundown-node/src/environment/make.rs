@@ -16,7 +16,7 @@ use tokio::process::Command;
 use super::mark;
 use super::python::{self, Python};
 use super::recipe::PythonVersion;
-use super::sources::Installer;
+use super::sources::{self, Installer};
 use super::tool::{self, ISOLATED};
 
 /// How much of what a tool said is told when it failed.
@@ -283,6 +283,7 @@ async fn run(
             Some(line) = next(&mut err) => line,
             else => break,
         };
+        let line = sources::bare(&line);
         if let Some(step) = step(&line) {
             tell(Progress { step });
         }

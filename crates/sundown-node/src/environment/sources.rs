@@ -87,6 +87,24 @@ pub fn without_userinfo(url: &str) -> String {
     }
 }
 
+/// A line of a tool in which addresses have neither user names, passwords nor queries: what a tool says
+/// is told in Events and in the status of pods, and a query may be a signature.
+pub(super) fn bare(line: &str) -> String {
+    let words = line.split_inclusive(char::is_whitespace);
+    words.map(bare_word).collect()
+}
+
+fn bare_word(word: &str) -> String {
+    if !word.contains("://") {
+        return word.to_owned();
+    }
+    let address = word.trim_end();
+    let space = &word[address.len()..];
+    let address = without_userinfo(address);
+    let before = address.split_once('?').map(|(before, _)| before);
+    format!("{}{space}", before.unwrap_or(&address))
+}
+
 type Variables = BTreeMap<String, String>;
 
 fn words(text: &str) -> Vec<String> {

@@ -128,6 +128,19 @@ fn names_and_passwords_are_no_part_of_an_address() {
         let told = without_userinfo(url);
         assert_eq!(told, expect, "{url}");
     }
+    for (line, expect) in [
+        (
+            "Looking in indexes: https://u:p@a.example/simple, https://b.example",
+            "Looking in indexes: https://a.example/simple, https://b.example",
+        ),
+        (
+            "Downloading https://a.example/x.whl?token=word (3 kB)",
+            "Downloading https://a.example/x.whl (3 kB)",
+        ),
+        ("  what is this?", "  what is this?"),
+    ] {
+        assert_eq!(bare(line), expect);
+    }
     let secret = ("PIP_EXTRA_INDEX_URL", "https://u:word@b.example");
     assert_eq!(pip(&[secret], &[]), [USUAL, "https://b.example"]);
 }
