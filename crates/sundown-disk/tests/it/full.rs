@@ -21,13 +21,14 @@ fn a_full_disk_refuses_writes_and_recovers() -> Result<()> {
     // fjall makes the first journal long in advance; the second start has a short one.
     drop(World::open(home.path())?);
     drop(World::open(home.path())?);
-    let status = Command::new("sh")
+    let mut again = Command::new("sh");
+    again
         .args(["-c", r#"trap "" XFSZ; exec "$@""#, "sh"])
         .arg(std::env::current_exe()?)
         .args(["--exact", "full::a_full_disk_refuses_writes_and_recovers"])
-        .env(CHILD, home.path())
-        .status()?;
-    ensure!(status.success(), "{status}");
+        .env(CHILD, home.path());
+    let done = sundown_testing::output(&mut again)?;
+    ensure!(done.status.success(), "{done:?}");
     Ok(())
 }
 

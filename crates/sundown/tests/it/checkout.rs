@@ -3,21 +3,16 @@
 //! host, and an index of a `uv.toml` filled the cache of the user for all later projects.
 
 use std::fs;
-use std::io::{ErrorKind, Read as _};
+use std::io::ErrorKind;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
 
 use crate::process::{Up, stderr, stdout, sundown};
-
-/// Generous: it bounds a hang, it measures nothing.
-const PATIENCE: Duration = Duration::from_mins(4);
-const PAUSE: Duration = Duration::from_millis(20);
 
 /// An index of the user in files: a stand-in for Ray as a wheel, and a package that would have to be built.
 const MAKES_AN_INDEX: &str = r#"
@@ -131,12 +126,8 @@ impl World {
     fn index(&self) -> Result<String> {
         let index = self.at("index");
         let mut python = Command::new("python3");
-        let made = python
-            .args(["-I", "-c", MAKES_AN_INDEX])
-            .arg(&index)
-            .arg(self.ran())
-            .current_dir("/")
-            .output()?;
+        python.args(["-I", "-c", MAKES_AN_INDEX]).arg(&index);
+        let made = sundown_testing::output(python.arg(self.ran()).current_dir("/"))?;
         ensure!(made.status.success(), "no index: {}", stderr(&made));
         Ok(format!("file://{}", index.display()))
     }
@@ -152,32 +143,6 @@ impl World {
     }
 }
 
-/// Runs a command to its end, which has to come.
-fn ended(mut command: Command) -> Result<Output> {
-    let mut child = command
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    let mut said = child.stderr.take().context("stderr is piped")?;
-    // Read along, so that the command never waits for a reader.
-    let reader = std::thread::spawn(move || {
-        let mut text = Vec::new();
-        said.read_to_end(&mut text).map(|_| text)
-    });
-    let begun_at = Instant::now();
-    while child.try_wait()?.is_none() {
-        if begun_at.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            bail!("{command:?} did not end within {PATIENCE:?}");
-        }
-        std::thread::sleep(PAUSE);
-    }
-    let mut output = child.wait_with_output()?;
-    output.stderr = reader.join().ok().context("the reader ended")??;
-    Ok(output)
-}
-
 #[test]
 fn nothing_of_a_checkout_runs_on_the_host_or_chooses_packages() -> Result<()> {
     let world = World::new()?;
@@ -186,10 +151,10 @@ fn nothing_of_a_checkout_runs_on_the_host_or_chooses_packages() -> Result<()> {
     // What the user set counts, whichever of the two tools installs.
     make.env("PIP_INDEX_URL", &index);
     make.env("UV_DEFAULT_INDEX", &index);
-    let output = ended(make)?;
+    let output = sundown_testing::output(&mut make)?;
     world.is_untouched()?;
     ensure!(output.status.success(), "{}", stderr(&output));
-    let output = ended(world.call(&["env", "list", "-o", "json"]))?;
+    let output = sundown_testing::output(&mut world.call(&["env", "list", "-o", "json"]))?;
     let list: Value = serde_json::from_slice(&output.stdout)?;
     let [entry] = list.as_array().map_or(&[][..], |it| it) else {
         bail!("not one: {list}");
@@ -219,14 +184,14 @@ fn a_package_that_would_have_to_be_built_is_named_and_not_built() -> Result<()> 
     let mut make = world.call(&["env", "make", "mine", "--image-rules", "rules.json"]);
     make.env("PIP_INDEX_URL", &index);
     make.env("UV_DEFAULT_INDEX", &index);
-    let output = ended(make)?;
+    let output = sundown_testing::output(&mut make)?;
     world.is_untouched()?;
     assert_eq!(output.status.code(), Some(1), "{}", stdout(&output));
     let said = stderr(&output);
     assert!(said.contains("there is no wheel of demo-src"), "{said}");
     assert!(said.contains("FIND_LINKS"), "{said}");
     // A failure leaves nothing that would count.
-    let output = ended(world.call(&["env", "list", "-o", "json"]))?;
+    let output = sundown_testing::output(&mut world.call(&["env", "list", "-o", "json"]))?;
     assert_eq!(stdout(&output).trim(), "[]");
     Ok(())
 }
@@ -236,14 +201,14 @@ fn a_full_cache_is_told_with_what_to_prune() -> Result<()> {
     let world = World::new()?;
     let mut make = world.call(&["env", "make", "rayproject/ray:2.52.0"]);
     make.env("SUNDOWN_ENVIRONMENTS_MAX", "0");
-    let output = ended(make)?;
+    let output = sundown_testing::output(&mut make)?;
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
     assert!(said.contains("0 of at most 0 environments"), "{said}");
     assert!(said.contains("SUNDOWN_ENVIRONMENTS_MAX"), "{said}");
     let mut make = world.call(&["env", "make", "rayproject/ray:2.52.0"]);
     make.env("SUNDOWN_ENVIRONMENTS_SIZE_MAX", "much");
-    let output = ended(make)?;
+    let output = sundown_testing::output(&mut make)?;
     assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
     world.is_untouched()
 }
@@ -261,7 +226,7 @@ fn pruning_leaves_directories_of_the_user_alone_and_names_them() -> Result<()> {
         let mut command = world.call(&["env", "prune"]);
         // Also relative, as every place may be told.
         command.env("SUNDOWN_CACHE", "..").args(arguments);
-        ended(command)
+        sundown_testing::output(&mut command)
     };
     let output = prune(&[])?;
     let said = stdout(&output);
@@ -313,8 +278,8 @@ fn pods_do_not_get_the_password_of_an_index() -> Result<()> {
     fs::write(world.at("checkout/job.yaml"), job)?;
     let mut run = world.call(&["run", "--rm", "job.yaml"]);
     run.env("PIP_INDEX_URL", "https://me:s3cret@index.example/simple");
-    let output = ended(run)?;
-    let down = ended(world.call(&["down"]))?;
+    let output = sundown_testing::output(&mut run)?;
+    let down = sundown_testing::output(&mut world.call(&["down"]))?;
     let said = format!("{}{}", stdout(&output), stderr(&output));
     if !output.status.success() && said.contains("namespaces") {
         eprintln!("skipped, pods cannot run here: {said}");

@@ -25,8 +25,8 @@ fn pods_can_run() -> Result<bool> {
          - {name: main, image: busybox, command: [\"true\"]}\n",
     )?;
     let file = file.display().to_string();
-    let output = sundown(home.path(), &["run", &file]).output()?;
-    let ended = sundown(home.path(), &["down"]).output()?;
+    let output = sundown_testing::output(&mut sundown(home.path(), &["run", &file]))?;
+    let ended = sundown_testing::output(&mut sundown(home.path(), &["down"]))?;
     if output.status.success() {
         ensure!(ended.status.success(), "{}", stderr(&ended));
         return Ok(true);

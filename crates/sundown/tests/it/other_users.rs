@@ -13,7 +13,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use sundown_testing::BOUND;
+use sundown_testing::{BOUND, Lines};
 
 use crate::plane::{PAUSE, PODS, Plane};
 use crate::process::{Up, stderr, sundown};
@@ -67,6 +67,23 @@ impl Served {
                 .as_str()
                 .context("a directory")?,
         ))
+    }
+
+    /// The log of the pod once it holds a text.
+    async fn log_with(&self, text: &str) -> Result<String> {
+        let begun_at = Instant::now();
+        let path = format!("{PODS}/web/log");
+        loop {
+            let log = self.plane.send("GET", &path, &Value::Null).await?;
+            if log.contains(text) {
+                return Ok(log);
+            }
+            ensure!(
+                begun_at.elapsed() < BOUND,
+                "{text} is not in the log: {log}"
+            );
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Opens a forward and waits until the server behind it answers.
@@ -197,8 +214,8 @@ async fn a_forward_serves_its_user_and_no_page_of_the_web() -> Result<()> {
     if is_root() {
         let port = forward.port.to_string();
         for way in ["waits", "closes"] {
-            let output =
-                as_stranger("python3", &["-c", ASKS, &port, &forward.token, way]).output()?;
+            let asks = &mut as_stranger("python3", &["-c", ASKS, &port, &forward.token, way]);
+            let output = sundown_testing::output(asks)?;
             assert_eq!(
                 String::from_utf8_lossy(&output.stdout),
                 "closed\n",
@@ -207,8 +224,9 @@ async fn a_forward_serves_its_user_and_no_page_of_the_web() -> Result<()> {
             );
         }
     }
-    let log = format!("{PODS}/web/log");
-    let log = served.plane.send("GET", &log, &Value::Null).await?;
+    // Its log is written when it is: what came before the last request is there with it.
+    assert!(is(&forward.get("/last", &[&cookie])?, "404"));
+    let log = served.log_with("/last").await?;
     assert!(log.contains("/known") && !log.contains("/evil"), "{log}");
     assert!(!log.contains("/stranger"), "{log}");
     served.plane.end().await
@@ -223,6 +241,8 @@ s.settimeout(60)
 try:
     s.sendall(f"GET /stranger HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n\r\n".encode())
     answer = b"" if way == "closes" else s.recv(100)
+except socket.timeout:
+    answer = b"silence"
 except OSError:
     answer = b""
 s.close()
@@ -236,12 +256,13 @@ impl Stranger {
     /// Starts it and waits for its first line.
     fn start(mut command: Command) -> Result<Self> {
         let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let stdout = child.stdout.take().context("stdout is piped")?;
+        let lines = Lines::of(child.stdout.take().context("stdout is piped")?);
         let stranger = Self(child);
-        let mut line = String::new();
-        // It says so or ends: either way the line comes.
-        BufReader::new(stdout).read_line(&mut line)?;
-        ensure!(line == "ready\n", "the other user's program says {line:?}");
+        let line = lines.next("the other user's program")?;
+        ensure!(
+            line.as_deref() == Some("ready"),
+            "the other user's program says {line:?}"
+        );
         Ok(stranger)
     }
 }
@@ -301,9 +322,8 @@ fn a_control_socket_of_another_user_is_not_believed() -> Result<()> {
     )?;
     let job = job.display().to_string();
     for command in [&["status"][..], &["down"], &["run", &job]] {
-        let output = sundown(home.path(), command)
-            .args(["--data-dir", &place])
-            .output()?;
+        let mut command = sundown(home.path(), command);
+        let output = sundown_testing::output(command.args(["--data-dir", &place]))?;
         let said = stderr(&output);
         assert_eq!(output.status.code(), Some(1), "{command:?} {said}");
         assert!(said.contains("belongs to user 65534"), "{command:?} {said}");
@@ -342,12 +362,10 @@ try:
 except OSError:
     print('answer', b'')";
     let place = socket.display().to_string();
-    let output = as_stranger("python3", &["-c", asks, &place]).output()?;
+    let output = sundown_testing::output(&mut as_stranger("python3", &["-c", asks, &place]))?;
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said, "answer b''\n", "{}", stderr(&output));
-    let output = Command::new("python3")
-        .args(["-c", asks, &place])
-        .output()?;
+    let output = sundown_testing::output(Command::new("python3").args(["-c", asks, &place]))?;
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("runsPods"), "{said}");
     assert_eq!(up.terminate()?, Some(0));
@@ -395,13 +413,15 @@ fn nothing_that_is_kept_can_be_read_by_others() -> Result<()> {
          restartPolicy: Never\n      containers:\n      - {name: main, image: 'python:3', command: [python3, -c, 'print(1)']}\n",
     )?;
     let (job, place) = (job.display().to_string(), data.display().to_string());
-    let output = sundown(home.path(), &["run", &job, "--data-dir", &place]).output()?;
+    let mut run = sundown(home.path(), &["run", &job, "--data-dir", &place]);
+    let output = sundown_testing::output(&mut run)?;
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let mut found = Vec::new();
     for entry in fs::read_dir(&data)? {
         open_to_others(&entry?.path(), &mut found)?;
     }
-    let output = sundown(home.path(), &["down", "--data-dir", &place]).output()?;
+    let mut down = sundown(home.path(), &["down", "--data-dir", &place]);
+    let output = sundown_testing::output(&mut down)?;
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let record = flight.display().to_string();
     let up = Up::start_durable(home.path(), &["--flight-record", &record])?;

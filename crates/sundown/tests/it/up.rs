@@ -96,7 +96,7 @@ fn a_kubeconfig_elsewhere_does_not_hide_the_control_plane() -> Result<()> {
     assert_eq!(up.kubeconfig(), place);
     let own = home.path().join(".local/state/sundown/kubeconfig");
     assert_eq!(std::fs::read(&own)?, std::fs::read(&elsewhere)?);
-    let output = sundown(home.path(), &["status"]).output()?;
+    let output = sundown_testing::output(&mut sundown(home.path(), &["status"]))?;
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains(&place), "{}", stdout(&output));
     assert_eq!(up.terminate()?, Some(0));
