@@ -84,11 +84,11 @@ pub(crate) fn environment_limits() -> Result<Limits, Complaint> {
 
 /// Sundown's own directories, by what they are called.
 fn own(data: &Path, environments: &Path) -> Vec<(&'static str, PathBuf)> {
-    let cache = environments.parent().unwrap_or(environments);
     let configuration = of_user(&CONFIGURATION, &variable, "sundown");
     let mut own = vec![
         ("the data directory of Sundown", data.to_owned()),
-        ("the cache of Sundown", cache.to_owned()),
+        // Not what lies beside them: `$SUNDOWN_CACHE` may be a directory that holds more.
+        ("the environments of Sundown", environments.to_owned()),
     ];
     own.extend(configuration.map(|it| ("the configuration of Sundown", it)));
     own
