@@ -91,7 +91,7 @@ pub enum NodeError {
     },
     /// A process of another user listens at the node's socket.
     #[error(
-        "the node's socket in {} belongs to user {uid}, not to you: nothing it says is trusted. \
+        "the node's socket in {} belongs to user {uid}, not to you: its answers are not trusted. \
          Use a data directory of your own", data_dir.display()
     )]
     Foreign { data_dir: PathBuf, uid: u32 },

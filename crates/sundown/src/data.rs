@@ -149,7 +149,7 @@ fn trusted(path: PathBuf, what: &str) -> Result<PathBuf, Complaint> {
         Err(error) => Err(Complaint::new(format!("{what} cannot be trusted"))
             .at(path.display().to_string())
             .because(&error)
-            .help("it and the directories above it must belong to you or root, and be writable by nobody else")),
+            .help("it and the directories above it must belong to you or root, and no other user may write to them")),
     }
 }
 

@@ -117,13 +117,13 @@ async fn until_gone(directory: &Path) -> Result<(), Complaint> {
     loop {
         let left = sundown_node::leftovers(directory);
         let left =
-            left.map_err(|error| Complaint::new("it cannot be said what is left").because(&error))?;
+            left.map_err(|error| Complaint::new("cannot tell what is left").because(&error))?;
         let left: Vec<_> = left.into_iter().filter(|it| is_alive(it)).collect();
         if left.is_empty() {
             return Ok(());
         }
         if begun_at.elapsed() > GONE_TIME_MAX {
-            let complaint = Complaint::new("not everything has ended");
+            let complaint = Complaint::new("some processes or mounts of the node are still there");
             return Err(left
                 .iter()
                 .fold(complaint, |complaint, it| complaint.help(it.clone())));
@@ -142,7 +142,7 @@ fn is_alive(leftover: &str) -> bool {
 fn in_words(ended: &Ended, directory: &Path) -> String {
     let mut text = String::new();
     if !ended.unfinished.is_empty() {
-        text.push_str("\nnot finished; when a control plane is up again they go on as after the drain of a node,\nby a new pod or, without a retry left, to their end:\n");
+        text.push_str("\nNot finished. When a control plane is up again, these continue as after a node drain:\nwith a new pod, or they fail if no retry is left:\n");
         for it in &ended.unfinished {
             let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
             let _ = writeln!(text, "  {}  {}", one_line(&row), one_line(&it.state));

@@ -82,7 +82,7 @@ async fn check_reachable(connection: &Connection) -> Result<(), Complaint> {
     let request = request.expect("the address is a constant");
     match connection.client.request_text(request).await {
         Ok(_) => Ok(()),
-        Err(error) => Err(Complaint::new("the API server does not let us in")
+        Err(error) => Err(Complaint::new("cannot connect to the API server")
             .at(connection.url.clone())
             .because(&error)
             .help("is it running, and is this its kubeconfig?")),

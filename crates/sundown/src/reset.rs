@@ -76,10 +76,10 @@ fn remove_kubeconfig(directory: &Path) -> Result<(), Complaint> {
 
 fn agrees(directory: &Path) -> Result<bool, Complaint> {
     if !io::stdin().is_terminal() {
-        return Err(
-            Complaint::usage("nobody can be asked: standard input is no terminal")
-                .help("without asking: sundown reset --yes"),
-        );
+        return Err(Complaint::usage(
+            "cannot ask for confirmation: standard input is not a terminal",
+        )
+        .help("to go ahead without a prompt: sundown reset --yes"));
     }
     let mut stderr = io::stderr();
     write!(

@@ -145,9 +145,9 @@ fn in_words(told: &Told) -> String {
         }
     };
     let ends = if standing.while_used {
-        "by itself, a minute after nothing runs and nobody is there"
+        "by itself, a minute after the last job has finished and the last client has left"
     } else {
-        "when it is told to"
+        "when `sundown down` or a signal ends it"
     };
     let access = hello.authorization.warning();
     let access = access.map_or(String::new(), |warning| {

@@ -26,7 +26,7 @@ pub struct Limits {
 
 /// A limit that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{variable} is {value:?}, which is no {wanted}")]
+#[error("{variable} is {value:?}, which is not {wanted}")]
 pub struct LimitError {
     variable: &'static str,
     value: String,
@@ -48,14 +48,14 @@ impl Limits {
             limits.count_max = value.trim().parse().map_err(|_| LimitError {
                 variable: COUNT_VARIABLE,
                 value,
-                wanted: "number, such as 32",
+                wanted: "a number such as 32",
             })?;
         }
         if let Some(value) = told(BYTES_VARIABLE) {
             limits.bytes_max = size(value.trim()).ok_or(LimitError {
                 variable: BYTES_VARIABLE,
                 value,
-                wanted: "size, such as 40Gi",
+                wanted: "a size such as 40Gi",
             })?;
         }
         Ok(limits)

@@ -43,7 +43,7 @@ pub enum Unknown {
     NoRule { image: String, file: String },
     /// No registry could have it.
     #[error(
-        "image {start:?}... is no name of an image: it has {length} characters, and \
+        "image {start:?}... is not a valid image name: it has {length} characters, and \
          {IMAGE_LEN_MAX} is the most"
     )]
     TooLong { start: String, length: usize },

@@ -271,7 +271,7 @@ impl Environments {
         if !path.is_dir() {
             let path = path.display();
             return Standing::Unavailable(format!(
-                "the image rule names {path}, which is no directory"
+                "the image rule names {path}, which is not a directory"
             ));
         }
         let python = self.pythons.ask(&path.join("bin/python")).await;

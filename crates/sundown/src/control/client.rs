@@ -41,7 +41,7 @@ impl ControlError {
         match self {
             Self::Silent(_) => complaint.help("is its process stopped? `kill` it, and try again"),
             Self::Foreign { .. } => complaint.help(
-                "nothing it says is trusted; take a data directory of your own: --data-dir DIR",
+                "its answers are not trusted; use a data directory of your own: --data-dir DIR",
             ),
             Self::NotUp | Self::Refused(_) => complaint,
         }

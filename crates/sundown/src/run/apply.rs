@@ -168,7 +168,7 @@ async fn meet(
 fn other_content(wanted: &Value, place: &Place, field: &str) -> Complaint {
     let name = manifest::name(wanted);
     let namespace = place.namespace.as_deref().unwrap_or_default();
-    Complaint::new(format!("{name} is there already, with other content"))
+    Complaint::new(format!("{name} already exists with different content"))
         .at(field.to_owned())
         .help(format!(
             "delete it first: kubectl delete {name} -n {namespace}"

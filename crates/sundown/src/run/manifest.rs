@@ -13,7 +13,7 @@ pub(super) enum ManifestError {
     Empty,
     #[error("document {number} has no {field}")]
     Incomplete { number: usize, field: &'static str },
-    #[error("it holds {} jobs, and one is followed: {}", .0.len(), .0.join(", "))]
+    #[error("it holds {} jobs, and `run` can follow only one: {}", .0.len(), .0.join(", "))]
     ManyJobs(Vec<String>),
 }
 
@@ -121,7 +121,7 @@ mod tests {
             ("a: [", "neither YAML"),
             (
                 &two,
-                "2 jobs, and one is followed: rayjob/train, job/report-*",
+                "2 jobs, and `run` can follow only one: rayjob/train, job/report-*",
             ),
         ];
         for (content, expect) in cases {

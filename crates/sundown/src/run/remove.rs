@@ -37,7 +37,8 @@ pub(super) async fn delete_all(
         let begun_at = Instant::now();
         while is_there(client, it).await.map_err(|error| failed(&error))? {
             if begun_at.elapsed() > GONE_TIME_MAX {
-                let complaint = Complaint::new(format!("{} does not go", it.object));
+                let complaint =
+                    Complaint::new(format!("{} was deleted but is still there", it.object));
                 return Err(complaint.help("why: sundown explain TYPE/NAME"));
             }
             sleep(GONE_INTERVAL).await;
@@ -50,10 +51,7 @@ pub(super) async fn delete_all(
 /// Somebody does not wait until all is deleted.
 pub(super) fn tell_left(screen: &mut Screen, applied: &[Applied]) -> io::Result<()> {
     let names: Vec<&str> = applied.iter().map(|it| &*it.object).collect();
-    let text = format!(
-        "stopped; of these something may be left: {}",
-        names.join(", ")
-    );
+    let text = format!("stopped; parts of these may be left: {}", names.join(", "));
     screen.tell(&Event::Note { text: &text })
 }
 

@@ -20,7 +20,7 @@ impl Signals {
     pub(super) fn listen(is_live: bool) -> Result<Self, Complaint> {
         let listen = |kind| {
             signal(kind)
-                .map_err(|error| Complaint::new("signals cannot be listened for").because(&error))
+                .map_err(|error| Complaint::new("cannot listen for signals").because(&error))
         };
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,

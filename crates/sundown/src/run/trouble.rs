@@ -55,7 +55,7 @@ pub(super) fn advice(target: &Target, job: Option<&Value>) -> String {
         (Known::RayCluster | Known::Pod | Known::Service, _) => "without end".to_owned(),
     };
     format!(
-        "{word} is stuck, and is waited for {until}. It goes on when the cause is removed; more about it: \
+        "{word} is stuck; waiting {until}. It continues when the cause is removed; to see more: \
          sundown explain {word} -n {}. Ctrl-C stops it",
         target.namespace
     )
@@ -195,6 +195,6 @@ mod tests {
         let text = told("Job", json!({}));
         assert!(text.contains("it has no activeDeadlineSeconds"), "{text}");
         let text = told("RayCluster", json!({}));
-        assert!(text.contains("waited for without end."), "{text}");
+        assert!(text.contains("waiting without end."), "{text}");
     }
 }

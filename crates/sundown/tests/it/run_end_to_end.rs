@@ -186,7 +186,7 @@ fn a_job_gives_its_exit_code_and_its_log() -> Result<()> {
     home.job("bad", "exit 8")?;
     let said = stderr(&home.run(&[&bad])?);
     assert!(
-        said.contains("job/bad is there already, with other content"),
+        said.contains("job/bad already exists with different content"),
         "{said}"
     );
     assert!(said.contains("containers[0].command"), "{said}");

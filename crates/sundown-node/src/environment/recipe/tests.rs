@@ -48,9 +48,12 @@ fn a_version_that_cannot_name_a_directory_is_refused_by_name() {
         ),
         (
             3_000,
-            "is no name of an image: it has 3015 characters, and 512 is the most",
+            "is not a valid image name: it has 3015 characters, and 512 is the most",
         ),
-        (100_000, "is no name of an image: it has 100015 characters"),
+        (
+            100_000,
+            "is not a valid image name: it has 100015 characters",
+        ),
     ] {
         let image = format!("rayproject/ray:{}", "1".repeat(length));
         let text = recipe(&image).unwrap_err().to_string();

@@ -110,7 +110,7 @@ pub(in crate::run) fn in_words(logs: &[Incomplete]) -> String {
     } else {
         ":"
     };
-    let mut words = format!("nothing more came of these logs, they are not complete{how}");
+    let mut words = format!("these logs are incomplete{how}");
     for log in logs {
         let container = log.container.iter().map(|it| format!(", container {it}"));
         let name = || format!("{}{}", log.source, container.collect::<String>());
@@ -214,7 +214,7 @@ mod tests {
         let logs = incomplete(&open, &unopened, false);
         assert_eq!(
             in_words(&logs),
-            "nothing more came of these logs, they are not complete; as long as their pods are there, \
+            "these logs are incomplete; as long as their pods are there, \
              read them with:\n  kubectl logs p -c c -n n\n  raysubmit_1\n  kubectl logs q --all-containers -n n"
         );
         let told = serde_json::to_value(&logs).unwrap();
@@ -230,7 +230,7 @@ mod tests {
         let logs = incomplete(&BTreeSet::from([container("p")]), &[], true);
         let words = in_words(&logs);
         assert!(
-            words.ends_with("not complete:\n  p, container c"),
+            words.ends_with("these logs are incomplete:\n  p, container c"),
             "{words}"
         );
     }
