@@ -4,7 +4,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -98,7 +98,7 @@ pub(crate) fn run_by_line(
             }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
-                child.kill().context("stop it")?;
+                kill_tree(&mut child).context("stop it")?;
                 bail!(
                     "{} said nothing for {silence_max:?}; last was: {last}",
                     describe(command)
@@ -117,6 +117,59 @@ pub(crate) fn run_by_line(
         describe(command)
     );
     Ok(())
+}
+
+/// Kills a child with all that it started: the test that hangs is a child of cargo. Not by a process group:
+/// one of its own would not hear the Ctrl-C of its terminal.
+fn kill_tree(child: &mut Child) -> Result<()> {
+    let below = descendants(child.id(), &parents()?);
+    // From the top on, so that nothing starts anew what was just killed.
+    child.kill()?;
+    for pid in below {
+        let pid = i32::try_from(pid)
+            .ok()
+            .and_then(rustix::process::Pid::from_raw);
+        // One that is gone needs no signal.
+        let _ = pid.map(|pid| rustix::process::kill_process(pid, rustix::process::Signal::KILL));
+    }
+    child.wait()?;
+    Ok(())
+}
+
+/// All processes below one, each after its parent.
+fn descendants(root: u32, parents: &[(u32, u32)]) -> Vec<u32> {
+    let mut found = vec![root];
+    let mut next = 0;
+    while let Some(parent) = found.get(next).copied() {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        let new: Vec<u32> = children
+            .map(|(pid, _)| *pid)
+            .filter(|pid| !found.contains(pid))
+            .collect();
+        found.extend(new);
+        next += 1;
+    }
+    found.split_off(1)
+}
+
+/// The processes of this machine, each with its parent.
+fn parents() -> Result<Vec<(u32, u32)>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").context("list processes")? {
+        let Ok(pid) = entry?.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        // It may end meanwhile.
+        let status = std::fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+        found.extend(parent_of(&String::from_utf8_lossy(&status)).map(|parent| (pid, parent)));
+    }
+    Ok(found)
+}
+
+/// Reads `12 (name) S 7 …`; a name may hold anything, parentheses too.
+fn parent_of(status: &str) -> Option<u32> {
+    let (_, after) = status.rsplit_once(')')?;
+    after.split_whitespace().nth(1)?.parse().ok()
 }
 
 /// Runs quietly for at most `limit` and tells whether it succeeded by then.
@@ -196,6 +249,37 @@ mod tests {
         let error = run_by_line(hangs, Duration::from_secs(1), |_| {}).expect_err("it hangs");
         let text = error.to_string();
         assert!(text.contains("said nothing for 1s"), "{text}");
+    }
+
+    /// Of a hanging `cargo test` only cargo was killed; the test went on and kept its target busy.
+    #[test]
+    fn what_a_silent_child_started_is_stopped_too() {
+        let (mut read, write) = std::io::pipe().expect("make a pipe");
+        let mut hangs = Command::new("sh");
+        // Two levels below; each process that lives holds the pipe open.
+        hangs.args(["-c", "sh -c 'sleep 600; true' & wait"]);
+        hangs.stderr(write);
+        let error = run_by_line(&mut hangs, Duration::from_secs(1), |_| {}).expect_err("it hangs");
+        assert!(error.to_string().contains("said nothing"), "{error}");
+        drop(hangs);
+        let (end, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            let _ = end.send(std::io::copy(&mut read, &mut std::io::sink()));
+        });
+        let ended = ended.recv_timeout(Duration::from_mins(3));
+        ended
+            .expect("all of them are gone")
+            .expect("a pipe is read");
+    }
+
+    #[test]
+    fn descendants_are_found_by_their_parents() {
+        let parents = [(1, 0), (7, 5), (5, 1), (6, 1), (9, 7), (8, 7)];
+        assert_eq!(descendants(5, &parents), [7, 9, 8]);
+        assert!(descendants(6, &parents).is_empty());
+        assert!(descendants(4, &[(4, 4)]).is_empty());
+        assert_eq!(parent_of("12 (a) b) (c) S 7 12 12 0"), Some(7));
+        assert_eq!(parent_of(""), None);
     }
 
     #[test]

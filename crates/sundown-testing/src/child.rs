@@ -1,12 +1,13 @@
 //! Child processes that are awaited with a bound: their end, all that they say, or line by line.
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::path::Path;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::BOUND;
 use crate::wait::UnderWay;
@@ -35,6 +36,17 @@ pub fn output(command: &mut Command) -> Result<Output> {
         stdout,
         stderr,
     })
+}
+
+/// Writes a program that can be executed at once. A child of ours writes it: a file that this process has
+/// open for writing is busy (ETXTBSY) as long as a child that another test forks meanwhile has it, too.
+pub fn write_program(path: &Path, text: &str) -> Result<()> {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"printf %s "$2" > "$1" && chmod 755 "$1""#, "sh"]);
+    let written = output(shell.arg(path).arg(text))?;
+    let said = String::from_utf8_lossy(&written.stderr);
+    ensure!(written.status.success(), "write {}: {said}", path.display());
+    Ok(())
 }
 
 /// Waits for the end of a child.
@@ -110,6 +122,17 @@ mod tests {
             (&*output.stdout, &*output.stderr),
             (&b"a\n"[..], &b"b\n"[..])
         );
+        Ok(())
+    }
+
+    #[test]
+    fn a_program_is_written_as_it_is_and_can_be_executed() -> Result<()> {
+        let name = format!("sundown-test-program-{}", std::process::id());
+        let program = std::env::temp_dir().join(name);
+        write_program(&program, "#!/bin/sh\necho \"it's %s $1\"\n")?;
+        let said = output(Command::new(&program).arg("me"));
+        std::fs::remove_file(&program)?;
+        assert_eq!(said?.stdout, b"it's %s me\n");
         Ok(())
     }
 

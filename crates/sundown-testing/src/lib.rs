@@ -7,7 +7,7 @@
 mod child;
 mod wait;
 
-pub use child::{Lines, end, output};
+pub use child::{Lines, end, output, write_program};
 pub use wait::{TestBound, eventually, within};
 
 use std::time::Duration;

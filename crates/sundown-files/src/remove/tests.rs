@@ -111,10 +111,26 @@ fn links_go_and_what_they_lead_to_stays() {
     assert!(other.path().join("kept/file").exists());
 }
 
+/// Why this machine lets us mount nothing in namespaces of our own; None: it does.
+fn namespaces_refused(program: &[&str]) -> Option<String> {
+    let place = tempfile::tempdir().unwrap();
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]).args(["mount", "--bind"]);
+    match command.args([place.path(), place.path()]).output() {
+        Ok(output) if output.status.success() => None,
+        Ok(output) => Some(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 #[test]
 fn a_mount_is_left_alone_and_named() {
     if !is_child() {
         let program = ["unshare", "--user", "--map-root-user", "--mount"];
+        if let Some(said) = namespaces_refused(&program) {
+            eprintln!("skipped, there are no namespaces here: {said}");
+            return;
+        }
         return in_child(&program, "a_mount_is_left_alone_and_named");
     }
     let (home, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

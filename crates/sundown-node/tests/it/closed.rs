@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, ensure};
 use rustix::fs::StatVfsMountFlags;
 use sundown_node::{ContainerSpec, ContainerState, HostPathKind, VolumeSource};
-use sundown_testing::BOUND;
+use sundown_testing::{BOUND, eventually, within};
 
 use crate::world::{World, a_container, a_pod, block_on, files, mount, sh, volume};
 
@@ -40,14 +40,15 @@ async fn exec(world: &World, uid: &str, script: &str) -> Result<String> {
 
 /// The log of a container that stays, once it has so many lines.
 async fn log_of_lines(world: &World, uid: &str, count: usize) -> Result<String> {
-    let log = async {
-        while world.log(uid)?.lines().count() < count {
-            tokio::task::yield_now().await;
-        }
-        world.log(uid)
-    };
-    let log = tokio::time::timeout(BOUND, log).await;
-    log.with_context(|| format!("{uid} never wrote {count} lines"))?
+    let mut log = Ok(String::new());
+    let waited = eventually(format!("{uid} to write {count} lines"), || {
+        log = world.log(uid);
+        log.as_ref().map_or(true, |it| it.lines().count() >= count)
+    });
+    let waited = waited.await;
+    let log = log?;
+    waited.with_context(|| format!("{uid} wrote {log:?}"))?;
+    Ok(log)
 }
 
 pub(crate) fn what_the_starter_left_open_reaches_no_container() -> Result<()> {
@@ -321,13 +322,10 @@ pub(crate) fn entries_that_are_swapped_lead_nowhere() -> Result<()> {
         swapper.mounts = vec![mount("shared", "/data")];
         world.run(pod, swapper).await?;
         let log = world.node.pod_paths("swapped").log("swapper", 0);
-        let ready = async {
-            while !std::fs::read_to_string(&log).is_ok_and(|text| text.contains("ready")) {
-                tokio::task::yield_now().await;
-            }
-        };
-        let ready = tokio::time::timeout(BOUND, ready).await;
-        ready.context("the other container never began")?;
+        let ready = eventually("the other container to begin", || {
+            std::fs::read_to_string(&log).is_ok_and(|text| text.contains("ready"))
+        });
+        ready.await?;
         let mut seen_count = 0;
         for attempt in 0..RESTART_COUNT {
             look_at_swapped(&world, attempt).await?;
@@ -395,8 +393,8 @@ pub(crate) fn accounts_of_a_container_are_read_with_care() -> Result<()> {
             world.run(pod, container).await?;
             world.finish("accounts").await
         };
-        let finished = tokio::time::timeout(BOUND, finished).await;
-        let (exit, log) = finished.context("its init waits for the other end of a pipe")??;
+        let finished = within("its init not to wait for the other end of a pipe", finished);
+        let (exit, log) = finished.await??;
         ensure!(exit.code == 0 && log == "/root", "{exit:?} {log}");
         world.close().await
     })

@@ -4,13 +4,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use sundown_node::{
     Change, Config, ContainerKey, ContainerSpec, ContainerState, Exit, File, Mount, Node, PodSpec,
     PodState, Volume, VolumeSource, leftovers,
 };
-use sundown_testing::{TestBound, eventually, within};
+use sundown_testing::{TestBound, eventually, within, write_program};
 
 /// Runs a test on a runtime of its own.
 pub(crate) fn block_on(test: impl Future<Output = Result<()>>) -> Result<()> {
@@ -69,8 +68,7 @@ impl World {
         let script = directory.path().join("starter");
         let binary = std::env::current_exe()?;
         let text = format!("#!/bin/sh\n{line}\nexec {} \"$@\"\n", binary.display());
-        std::fs::write(&script, text)?;
-        std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755))?;
+        write_program(&script, &text)?;
         let config = Config::new(directory.path(), &script);
         let node = Node::connect_or_start(&config).await?;
         std::fs::remove_file(&script)?;
