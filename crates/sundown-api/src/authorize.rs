@@ -5,6 +5,7 @@
 
 mod attributes;
 mod bindings;
+mod caller;
 mod escalation;
 mod impersonate;
 mod owners;
@@ -15,6 +16,7 @@ use std::fmt;
 
 pub(crate) use attributes::Attributes;
 pub(crate) use bindings::Bindings;
+pub use caller::{Caller, Proof};
 pub use impersonate::Impersonation;
 pub(crate) use policy::lay_in;
 pub(crate) use rule::Rule;
