@@ -26,8 +26,6 @@ use crate::failure::Failure;
 use crate::route::{Route, Target, route};
 use crate::{Request, Response, Server, User};
 use bindings::Granted;
-use escalation::Grant;
-use owners::Owning;
 
 /// The group whose members may do everything, whatever roles say.
 const MASTERS: &str = "system:masters";
@@ -163,6 +161,16 @@ impl Server {
     }
 }
 
+/// A write of an object, which may need more than the right to its verb.
+struct Change<'a> {
+    server: &'a Server,
+    user: &'a User,
+    target: &'a Target,
+    /// None: it is created.
+    old: Option<&'a Document>,
+    new: &'a Document,
+}
+
 /// Checks what a write needs beyond its verb: rights that it gives away, owners that it takes.
 pub(crate) fn check_write(
     server: &Server,
@@ -171,22 +179,25 @@ pub(crate) fn check_write(
     old: Option<&Document>,
     new: &Document,
 ) -> Result<(), Failure> {
-    let grant = Grant {
+    let change = Change {
         server,
         user,
         target,
         old,
         new,
     };
-    grant.check()?;
-    let owning = Owning {
-        server,
-        user,
-        target,
-        old,
-        new,
-    };
-    owning.check()
+    change.check_grants()?;
+    change.check_owners()
+}
+
+impl Change<'_> {
+    fn namespace(&self) -> &str {
+        self.target.namespace.as_deref().unwrap_or("")
+    }
+
+    fn forbidden(&self, why: &str) -> Failure {
+        Failure::forbidden(&self.target.ty, &self.new.metadata.name, why, None)
+    }
 }
 
 #[cfg(test)]

@@ -6,11 +6,9 @@ use serde_json::Value;
 use sundown_model::{ObjectKey, Resource};
 
 use super::rule::{Rule, quoted, uncovered};
-use super::{Attributes, GROUP, is_master};
+use super::{Attributes, Change, GROUP, is_master};
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::route::Target;
-use crate::{Server, User};
 
 /// So many single permissions are compared for one write: a body of three megabytes could name billions.
 /// The largest default role, `cluster-admin` aside, has about two thousand.
@@ -19,19 +17,9 @@ const SINGLE_MAX: usize = 50_000;
 /// How many rules are compared at most: a user may hold as many as it can bind to itself.
 const COMPARISON_MAX: usize = 20_000_000;
 
-/// A write of a role or a binding.
-pub(crate) struct Grant<'a> {
-    pub(crate) server: &'a Server,
-    pub(crate) user: &'a User,
-    pub(crate) target: &'a Target,
-    /// None: it is created.
-    pub(crate) old: Option<&'a Document>,
-    pub(crate) new: &'a Document,
-}
-
-impl Grant<'_> {
+impl Change<'_> {
     /// Checks that the user holds what is given away. Whatever is no role and no binding passes.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check_grants(&self) -> Result<(), Failure> {
         let resource = &self.target.ty.resource;
         if resource.group() != GROUP || is_master(self.user) || self.server.bindings().is_none() {
             return Ok(());
@@ -147,14 +135,6 @@ impl Grant<'_> {
             namespace: self.namespace(),
             ..Attributes::on(self.user, verb, GROUP, resource)
         }
-    }
-
-    fn namespace(&self) -> &str {
-        self.target.namespace.as_deref().unwrap_or("")
-    }
-
-    fn forbidden(&self, why: &str) -> Failure {
-        Failure::forbidden(&self.target.ty, &self.new.metadata.name, why, None)
     }
 }
 
