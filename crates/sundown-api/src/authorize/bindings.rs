@@ -40,17 +40,10 @@ pub(crate) struct Granted {
     subject: usize,
 }
 
-impl Granted {
-    /// Whether both are of one binding.
-    pub(crate) fn is_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.binding, &other.binding)
-    }
-}
-
 /// A `RoleBinding` or a `ClusterRoleBinding`.
 #[derive(Debug)]
 pub(crate) struct Binding {
-    key: ObjectKey,
+    pub(super) key: ObjectKey,
     pub(crate) role: ObjectKey,
     subjects: Vec<Subject>,
 }
