@@ -5,16 +5,19 @@
 
 mod attributes;
 mod bindings;
+mod caller;
 mod escalation;
 mod impersonate;
 mod owners;
 mod policy;
 mod rule;
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 pub(crate) use attributes::Attributes;
 pub(crate) use bindings::Bindings;
+pub use caller::{Caller, Proof};
 pub use impersonate::Impersonation;
 pub(crate) use policy::lay_in;
 pub(crate) use rule::Rule;
@@ -23,15 +26,13 @@ use crate::document::Document;
 use crate::failure::Failure;
 use crate::route::{Route, Target, route};
 use crate::{Request, Response, Server, User};
-use bindings::Granted;
-use escalation::Grant;
-use owners::Owning;
+use bindings::{Binding, Granted};
 
 /// The group whose members may do everything, whatever roles say.
 const MASTERS: &str = "system:masters";
 
 /// How many missing roles a refusal names.
-const MISSING_MAX: usize = 20;
+pub(crate) const MISSING_MAX: usize = 20;
 
 /// The API group of roles and bindings.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";
@@ -140,25 +141,33 @@ impl Server {
         Decision::NoOpinion(errors)
     }
 
-    /// All rules that a user has in a namespace, binding by binding, and why some may be missing.
-    pub(crate) fn held_rules(&self, user: &User, namespace: &str) -> (Vec<Rule>, Vec<String>) {
-        let (mut rules, mut errors) = (Vec::new(), Vec::new());
-        let Some(bindings) = self.bindings() else {
-            return (rules, errors);
-        };
-        let mut seen: Vec<&Granted> = Vec::new();
-        for granted in bindings.held(user, namespace) {
-            if seen.iter().any(|it| it.is_of(granted)) {
-                continue;
-            }
-            seen.push(granted);
-            match bindings.rules(self.store(), &granted.binding.role) {
-                Some(own) => rules.extend_from_slice(own),
-                None => errors.push(granted.binding.missing_role()),
-            }
-        }
-        (rules, errors)
+    /// What a user holds in a namespace: each binding once, with the rules of its role if that is there.
+    pub(crate) fn held<'a>(
+        &'a self,
+        user: &'a User,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Binding, Option<&'a [Rule]>)> {
+        let mut seen = BTreeSet::new();
+        let bindings = self.bindings().into_iter();
+        bindings
+            .flat_map(move |bindings| {
+                bindings
+                    .held(user, namespace)
+                    .map(move |it| (bindings, &*it.binding))
+            })
+            .filter(move |(_, binding)| seen.insert(&binding.key))
+            .map(|(bindings, binding)| (binding, bindings.rules(self.store(), &binding.role)))
     }
+}
+
+/// A write of an object, which may need more than the right to its verb.
+struct Change<'a> {
+    server: &'a Server,
+    user: &'a User,
+    target: &'a Target,
+    /// None: it is created.
+    old: Option<&'a Document>,
+    new: &'a Document,
 }
 
 /// Checks what a write needs beyond its verb: rights that it gives away, owners that it takes.
@@ -169,22 +178,25 @@ pub(crate) fn check_write(
     old: Option<&Document>,
     new: &Document,
 ) -> Result<(), Failure> {
-    let grant = Grant {
+    let change = Change {
         server,
         user,
         target,
         old,
         new,
     };
-    grant.check()?;
-    let owning = Owning {
-        server,
-        user,
-        target,
-        old,
-        new,
-    };
-    owning.check()
+    change.check_grants()?;
+    change.check_owners()
+}
+
+impl Change<'_> {
+    fn namespace(&self) -> &str {
+        self.target.namespace.as_deref().unwrap_or("")
+    }
+
+    fn forbidden(&self, why: &str) -> Failure {
+        Failure::forbidden(&self.target.ty, &self.new.metadata.name, why, None)
+    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,13 @@ use crate::table::Table;
 pub struct Commit {
     pub(crate) transaction: Transaction,
     pub(crate) answer: Answer,
+    /// Who may do what, as it was when this was decided.
+    pub(crate) access: Access,
 }
+
+/// A state of all roles and bindings: another one after each change.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Access(pub(crate) u64);
 
 /// A read dependency changed: handle the request again on the newer snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -81,6 +87,25 @@ impl Shown {
 }
 
 impl Commit {
+    pub(crate) fn new(transaction: Transaction, answer: Answer) -> Self {
+        let access = Access::default();
+        Self {
+            transaction,
+            answer,
+            access,
+        }
+    }
+
+    /// The same write, decided on this state of roles and bindings.
+    pub(crate) fn judged_on(self, access: Access) -> Self {
+        Self { access, ..self }
+    }
+
+    /// Whether the caller may still be allowed what it was allowed when this was decided.
+    pub(crate) fn is_judged_on(&self, access: Access) -> bool {
+        self.access == access
+    }
+
     /// The transaction that is to be committed; a durable server writes it to its log.
     pub fn transaction(&self) -> &Transaction {
         &self.transaction

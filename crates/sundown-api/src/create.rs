@@ -93,10 +93,10 @@ pub(crate) fn create(
         code: 201,
         shown,
     };
-    Ok(Verdict::Commit(Box::new(Commit {
-        transaction: Transaction { reads, writes },
+    Ok(Verdict::Commit(Box::new(Commit::new(
+        Transaction { reads, writes },
         answer,
-    })))
+    ))))
 }
 
 /// An object that comes with the server: as a POST would leave it, without the checks of one.

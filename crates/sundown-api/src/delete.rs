@@ -91,10 +91,7 @@ pub(crate) fn delete(
         reads,
         writes: removal.writes,
     };
-    Ok(Verdict::Commit(Box::new(Commit {
-        transaction,
-        answer,
-    })))
+    Ok(Verdict::Commit(Box::new(Commit::new(transaction, answer))))
 }
 
 fn answer(removal: &Removal, stored: &Arc<Stored>, shown: Shown, code: u16, name: &str) -> Answer {

@@ -61,8 +61,5 @@ pub(crate) fn delete_collection(
         return Ok(Verdict::Answer(response));
     }
     let answer = Answer::Fixed(response);
-    Ok(Verdict::Commit(Box::new(Commit {
-        transaction,
-        answer,
-    })))
+    Ok(Verdict::Commit(Box::new(Commit::new(transaction, answer))))
 }

@@ -39,6 +39,7 @@ pub(crate) enum Reason {
     ServiceUnavailable,
     Timeout,
     TooManyRequests,
+    Unauthorized,
     UnsupportedMediaType,
     InternalError,
     /// Code 500 without a reason, as upstream answers a few malformed requests.
@@ -74,6 +75,7 @@ impl Reason {
     fn code(self) -> u16 {
         match self {
             Self::BadRequest => 400,
+            Self::Unauthorized => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
             Self::MethodNotAllowed => 405,
@@ -216,6 +218,11 @@ impl Failure {
                 ..Details::of(ty, name)
             }),
         )
+    }
+
+    /// The caller is not known, or not any more.
+    pub(crate) fn unauthenticated() -> Self {
+        Self::new(Reason::Unauthorized, "Unauthorized", None)
     }
 
     /// The caller has no right to this (apiserver, handlers/responsewriters/errors.go).

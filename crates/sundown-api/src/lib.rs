@@ -47,7 +47,7 @@ mod yaml;
 
 use sundown_model::{dns, quantity};
 
-pub use authorize::{Authorization, Impersonation};
+pub use authorize::{Authorization, Caller, Impersonation, Proof};
 pub use commit::{Commit, Stale};
 pub use encoding::Encoding;
 pub use http::{Method, Request, Response, User};

@@ -10,6 +10,7 @@ use sundown_model::{Catalog, ObjectKey, Position, Resource};
 use sundown_store::{History, Revision, Store, Transaction, Write};
 
 use crate::authorize::{self, Bindings};
+use crate::commit::Access;
 use crate::custom::Short;
 use crate::custom::names;
 use crate::failure::Failure;
@@ -199,6 +200,10 @@ impl Server {
         let verdict = self.verb(target, request, cx);
         let verdict = verdict.and_then(|verdict| self.shown(verdict, target, request, cx.now));
         let verdict = verdict.unwrap_or_else(|failure| Verdict::Answer(failure.response()));
+        let verdict = match verdict {
+            Verdict::Commit(commit) => Verdict::Commit(Box::new(commit.judged_on(self.access()))),
+            other @ (Verdict::Answer(_) | Verdict::Watch(_) | Verdict::Log(_)) => other,
+        };
         let Some(warning) = &target.ty.deprecation else {
             return verdict;
         };
@@ -235,8 +240,12 @@ impl Server {
 
     /// Checks what the commit was decided on, then makes it visible whole.
     ///
-    /// Errors: something it was decided on changed since; handle the request again.
+    /// Errors: something it was decided on changed since, who may do what included; decide on the request
+    /// again.
     pub fn commit(&mut self, commit: &Commit, now: Timestamp) -> Result<Response, Stale> {
+        if !commit.is_judged_on(self.access()) {
+            return Err(Stale);
+        }
         let response = commit.apply(&mut self.store, now)?;
         let definitions = crd_resource();
         if keys(commit).any(|key| key.resource == definitions) {
@@ -320,6 +329,13 @@ impl Server {
 
     pub(crate) fn bindings(&self) -> Option<&Bindings> {
         self.bindings.as_ref()
+    }
+
+    fn access(&self) -> Access {
+        self.bindings
+            .as_ref()
+            .map(Bindings::access)
+            .unwrap_or_default()
     }
 
     fn verb(

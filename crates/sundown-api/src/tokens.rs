@@ -5,13 +5,14 @@
 //! an answer that missed the shell is no valid token.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{ObjectKey, Resource};
-use sundown_store::Stored;
+use sundown_store::Revision;
 
 use crate::document::{Document, whole_seconds};
 use crate::failure::Failure;
@@ -41,6 +42,9 @@ const SECONDS_EXTENDED: i64 = 365 * 24 * 60 * 60;
 /// as upstream (`DefaultLeeway`). A pod's is the end of its grace period: a program that tidies up
 /// may still ask.
 const LEEWAY: SignedDuration = SignedDuration::from_mins(1);
+
+/// The member of claims that names the account.
+const ACCOUNT: &str = "serviceaccount";
 
 /// The account that a path asks a token of.
 #[derive(Debug, Clone, Copy)]
@@ -105,22 +109,17 @@ pub(crate) fn user(
         return Err("token audiences are not ours");
     }
     let own = &claims["kubernetes.io"];
+    for named in named(own) {
+        if !named.is_live(server, now) {
+            return Err(match named.member {
+                ACCOUNT => "service account has been deleted",
+                _ => "the bound object has been deleted",
+            });
+        }
+    }
     let text = |pointer: &str| own.pointer(pointer).and_then(Value::as_str).unwrap_or("");
     let (namespace, name) = (text("/namespace"), text("/serviceaccount/name"));
     let uid = text("/serviceaccount/uid");
-    let account = find_live(server, "serviceaccounts", Some(namespace), name, now);
-    if account.as_deref() != Some(uid) {
-        return Err("service account has been deleted");
-    }
-    for (member, plural) in [("pod", "pods"), ("secret", "secrets"), ("node", "nodes")] {
-        let (name, uid) = (&own[member]["name"], &own[member]["uid"]);
-        let Some(name) = name.as_str() else { continue };
-        let namespace = (member != "node").then_some(namespace);
-        let bound = find_live(server, plural, namespace, name, now);
-        if bound.is_none() || bound.as_deref() != uid.as_str() {
-            return Err("the bound object has been deleted");
-        }
-    }
     let mut user = User::service_account(namespace, name);
     uid.clone_into(&mut user.uid);
     if let Some(id) = claims["jti"].as_str() {
@@ -134,6 +133,55 @@ pub(crate) fn user(
         user.extra.insert(key, vec![text("/pod/uid").to_owned()]);
     }
     Ok((user, shared))
+}
+
+/// The objects that verified claims depend on, as they are now.
+pub(crate) fn reads(server: &Server, claims: &[u8]) -> Vec<(ObjectKey, Option<Revision>)> {
+    let claims: Value = serde_json::from_slice(claims).unwrap_or_default();
+    let named = named(&claims["kubernetes.io"]).map(|named| {
+        let stored = server.store().get(&named.key);
+        let revision = stored.map(|stored| stored.revision());
+        (named.key, revision)
+    });
+    named.collect()
+}
+
+/// An object without which a token is worth nothing.
+struct Named<'a> {
+    member: &'static str,
+    key: ObjectKey,
+    uid: Option<&'a str>,
+}
+
+impl Named<'_> {
+    fn is_live(&self, server: &Server, now: Timestamp) -> bool {
+        let Some(stored) = server.store().get(&self.key) else {
+            return false;
+        };
+        let ends_at = Document::deletion_at(stored).map(|deletion_at| {
+            let ends_at = deletion_at.saturating_add(LEEWAY);
+            ends_at.unwrap_or(Timestamp::MAX)
+        });
+        ends_at.is_none_or(|ends_at| now <= ends_at) && self.uid == Some(&*stored.uid().to_string())
+    }
+}
+
+/// The account that claims name, and what else they are bound to.
+fn named(own: &Value) -> impl Iterator<Item = Named<'_>> {
+    let bound = [("pod", "pods"), ("secret", "secrets"), ("node", "nodes")];
+    let account = iter::once((ACCOUNT, "serviceaccounts"));
+    account.chain(bound).filter_map(|(member, plural)| {
+        let name = own[member]["name"].as_str();
+        // Claims without an account name none that exists.
+        let name = name.or((member == ACCOUNT).then_some(""))?;
+        let namespace = own["namespace"].as_str().unwrap_or("");
+        let namespace = (member != "node").then_some(namespace);
+        Some(Named {
+            member,
+            key: key(plural, namespace, name),
+            uid: own[member]["uid"].as_str(),
+        })
+    })
 }
 
 fn issue(
@@ -248,38 +296,16 @@ fn bind(server: &Server, namespace: &str, bound: &Value, own: &mut Value) -> Res
 }
 
 fn uid_of(server: &Server, plural: &str, namespace: Option<&str>, name: &str) -> Option<String> {
-    let stored = find_stored(server, plural, namespace, name)?;
+    let stored = server.store().get(&key(plural, namespace, name))?;
     Some(stored.uid().to_string())
 }
 
-/// The uid of an object that tokens still count for.
-fn find_live(
-    server: &Server,
-    plural: &str,
-    namespace: Option<&str>,
-    name: &str,
-    now: Timestamp,
-) -> Option<String> {
-    let stored = find_stored(server, plural, namespace, name)?;
-    let has_ended = Document::deletion_at(stored).is_some_and(|deletion_at| {
-        let ends_at = deletion_at.saturating_add(LEEWAY);
-        now > ends_at.unwrap_or(Timestamp::MAX)
-    });
-    (!has_ended).then(|| stored.uid().to_string())
-}
-
-fn find_stored<'a>(
-    server: &'a Server,
-    plural: &str,
-    namespace: Option<&str>,
-    name: &str,
-) -> Option<&'a Stored> {
+fn key(plural: &str, namespace: Option<&str>, name: &str) -> ObjectKey {
     let resource = Resource::new("", plural);
-    let key = match namespace {
+    match namespace {
         Some(namespace) => ObjectKey::namespaced(&resource, namespace, name),
         None => ObjectKey::cluster(&resource, name),
-    };
-    server.store().get(&key).map(|stored| &**stored)
+    }
 }
 
 fn uuid(bits: u128) -> String {

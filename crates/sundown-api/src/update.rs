@@ -113,10 +113,7 @@ impl<'a> Update<'a> {
             reads,
             writes: vec![write],
         };
-        Ok(Verdict::Commit(Box::new(Commit {
-            transaction,
-            answer,
-        })))
+        Ok(Verdict::Commit(Box::new(Commit::new(transaction, answer))))
     }
 
     /// What the new state may not be, after the old one and at this endpoint.

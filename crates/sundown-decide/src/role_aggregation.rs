@@ -5,6 +5,7 @@
 //! what it does not hold.
 
 mod aggregate;
+mod index;
 mod reason;
 #[cfg(test)]
 mod tests;
@@ -23,12 +24,16 @@ use sundown_model::{
 use crate::json::same;
 use crate::kinds::CLUSTER_ROLE;
 
+use index::{Index, selectors};
+
 pub use aggregate::{RoleView, aggregated};
 pub use reason::Reason;
 
-/// The controller; it needs no memory.
+/// The controller, with the roles by their labels.
 #[derive(Debug, Clone, Default)]
-pub struct RoleAggregation;
+pub struct RoleAggregation {
+    index: Index,
+}
 
 impl Controller for RoleAggregation {
     type Key = ObjectKey;
@@ -45,30 +50,33 @@ impl Controller for RoleAggregation {
         permits: &[Permit::Patch(Part::Main)],
     }];
 
-    fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-        match change {
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object)
-            | Change::Forgotten(object)
-                if object.key().resource.is(&CLUSTER_ROLE) =>
-            {
-                touched.insert(object.key().clone());
-                touched.extend(aggregated_roles(cache));
-            }
+    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+        let (old, new) = match change {
+            Change::Added(new) => (None, Some(new)),
+            Change::Updated { old, new } => (Some(old), Some(new)),
+            Change::Deleted(old) | Change::Forgotten(old) => (Some(old), None),
             // Until all roles were listed, a union would lack some of them.
             Change::Freshness(resource) if resource.is(&CLUSTER_ROLE) => {
-                touched.extend(aggregated_roles(cache));
+                touched.extend(self.index.aggregated().cloned());
+                return;
             }
-            Change::Added(_)
-            | Change::Updated { .. }
-            | Change::Deleted(_)
-            | Change::Forgotten(_)
-            | Change::Freshness(_)
+            Change::Freshness(_)
             | Change::Read(_)
             | Change::Catalog
             | Change::Report(_)
-            | Change::Answered(_) => {}
+            | Change::Answered(_) => return,
+        };
+        let is_role = |role: &&Arc<Object>| role.key().resource.is(&CLUSTER_ROLE);
+        let (old, new) = (old.filter(is_role), new.filter(is_role));
+        if let Some(old) = old {
+            self.index.take_out(old);
+        }
+        if let Some(new) = new {
+            self.index.enter(new);
+        }
+        for role in [old, new].into_iter().flatten() {
+            touched.insert(role.key().clone());
+            touched.extend(self.index.selecting(role).cloned());
         }
     }
 
@@ -85,8 +93,13 @@ impl Controller for RoleAggregation {
         if !cache.is_synced(&key.resource) {
             return Decision::idle(Reason::AwaitsRoles);
         }
-        let roles: Vec<RoleView<'_>> = cache.of(&key.resource).map(|it| view::role(it)).collect();
-        let wanted = Value::from(aggregated(&key.name, aggregation, &roles));
+        let candidates = |selector| {
+            let keys = self.index.candidates(selector, cache);
+            let roles = keys.into_iter().filter_map(|key| cache.get(&key));
+            (selector, roles.map(|it| view::role(it)).collect())
+        };
+        let selectors = selectors(aggregation).map(candidates);
+        let wanted = Value::from(aggregated(&key.name, selectors));
         if same(&wanted, role.field("/rules").unwrap_or(&Value::Null)) {
             return Decision::idle(Reason::UpToDate);
         }
@@ -102,10 +115,16 @@ impl Controller for RoleAggregation {
         let is_own = object.key().resource.is(&CLUSTER_ROLE);
         is_own.then(|| object.key().clone()).into_iter().collect()
     }
-}
 
-fn aggregated_roles(cache: &Cache) -> impl Iterator<Item = ObjectKey> {
-    let all: Vec<Arc<Object>> = cache.of(&CLUSTER_ROLE.resource()).map(Arc::clone).collect();
-    let all = all.into_iter().filter(|it| view::aggregation(it).is_some());
-    all.map(|role| role.key().clone())
+    fn audit(&self, cache: &Cache) -> Result<(), String> {
+        let mut anew = Index::default();
+        for role in cache.of(&CLUSTER_ROLE.resource()) {
+            anew.enter(role);
+        }
+        if self.index == anew {
+            Ok(())
+        } else {
+            Err(format!("{:?} instead of {anew:?}", self.index))
+        }
+    }
 }

@@ -21,7 +21,7 @@ pub fn shipped(crew: &mut impl Crew) {
     crew.take(Ttl);
     crew.take(Namespaces);
     crew.take(Definitions);
-    crew.take(RoleAggregation);
+    crew.take(RoleAggregation::default());
 }
 
 /// Names the controllers of Ray. They need a way to the dashboards of the clusters they make.

@@ -23,7 +23,7 @@ use sundown_server::{
 use crate::data::Data;
 use crate::definitions;
 use crate::embedded::{Door, Embedded};
-use crate::identities::{Identity, grant};
+use crate::identities::{Identity, grant, keep_granted};
 use crate::kubeconfig::{KubeconfigError, KubeconfigFile};
 use crate::machine::egress::{self, Egress};
 use crate::machine::{Link, Logs, Machine, Parts, arrivals, over_panics};
@@ -216,7 +216,7 @@ impl Builder {
         let mut tasks = Tasks::new();
         let service = ApiService::trusted(Arc::clone(&shared), tasks.signal());
         let client = Client::new(service, "default");
-        let Acting { controllers, node } = self.identify(&shared, &client, &tasks).await?;
+        let Acting { controllers, node } = self.identify(&shared, &client, &mut tasks).await?;
         let mut door = None;
         if let (Some(listen), Some(identity)) = (&self.listen, &identity) {
             let data = self.data.as_ref();
@@ -265,13 +265,16 @@ impl Builder {
         &self,
         shared: &Arc<Shared>,
         client: &Client,
-        tasks: &Tasks,
+        tasks: &mut Tasks,
     ) -> Result<Acting, StartError> {
         let controllers = Identity::of_controllers(&self.rights());
         let node = Identity::of_node();
         let acting = [Some(&controllers), self.node.as_ref().map(|_| &node)];
-        let granted = grant(client, acting.into_iter().flatten()).await;
+        let acting: Vec<Identity> = acting.into_iter().flatten().cloned().collect();
+        let granted = grant(client, &acting).await;
         granted.map_err(|error| StartError::Rights(Box::new(error)))?;
+        let kept = keep_granted(Arc::clone(shared), client.clone(), acting, tasks.signal());
+        tasks.spawn("rights of our own", kept);
         let acting_as = |identity: &Identity| {
             let user = identity.user();
             let service = ApiService::acting_as(Arc::clone(shared), tasks.signal(), user);

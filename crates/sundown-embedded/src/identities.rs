@@ -1,18 +1,24 @@
 //! Who acts inside of a control plane: the controllers and the node are users of their own, with the
 //! rights that they declare and no others. Their roles are stored, so that `kubectl auth can-i --as`
-//! tells the truth about them, and are brought up to date at each start.
+//! tells the truth about them. They are brought up to date at each start, and brought back whenever they are
+//! changed or deleted: without them nothing would act any more, not even who could bring them back.
 //!
 //! What the server writes for itself (definitions of kinds, the Service of the API server, these roles)
 //! is the administrator's.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::sync::Arc;
 
 use futures::future::try_join_all;
 use kube::Client;
 use serde_json::{Value, json};
-use sundown_api::User;
+use sundown_api::{Server, User};
 use sundown_decide::pod::NODE_NAME;
 use sundown_decide::rights::Rights;
+use sundown_model::{ObjectKey, Resource};
+use sundown_server::{Shared, Stop};
+use sundown_store::Revision;
 
 use crate::machine::registration::request;
 
@@ -61,6 +67,12 @@ impl Identity {
         }
     }
 
+    /// The stored objects: role and binding.
+    fn keys(&self) -> [ObjectKey; 2] {
+        ["clusterroles", "clusterrolebindings"]
+            .map(|plural| ObjectKey::cluster(&Resource::new(GROUP, plural), self.role))
+    }
+
     /// Whether nothing is declared, so that no role is needed.
     fn is_idle(&self) -> bool {
         self.rules.as_array().is_none_or(Vec::is_empty)
@@ -83,18 +95,62 @@ impl Identity {
     }
 }
 
-/// Sees to it that roles and bindings are stored as they are here.
+/// Sees to it that roles and bindings are stored as they are here, and says what had to be done.
 ///
 /// Errors: the API server did not take them.
-pub(crate) async fn grant<'a>(
+pub(crate) async fn grant(
     client: &Client,
-    identities: impl Iterator<Item = &'a Identity>,
-) -> Result<(), kube::Error> {
-    let identities = identities.filter(|identity| !identity.is_idle());
+    identities: &[Identity],
+) -> Result<Vec<Change>, kube::Error> {
+    let identities = identities.iter().filter(|identity| !identity.is_idle());
     let wanted = identities.flat_map(|it| [(ROLES, it.role()), (BINDINGS, it.binding())]);
     // At once: what is written together is synced together.
     let kept = wanted.map(|(collection, wanted)| keep(client, collection, wanted));
-    try_join_all(kept).await.map(drop)
+    try_join_all(kept).await
+}
+
+/// Brings roles and bindings back when they are changed or deleted, until it is asked to stop.
+///
+/// Assumes: they were granted before; `client` has the rights of the administrator.
+pub(crate) async fn keep_granted(
+    shared: Arc<Shared>,
+    client: Client,
+    identities: Vec<Identity>,
+    stop: Stop,
+) -> Result<(), Infallible> {
+    let keys: Vec<ObjectKey> = identities.iter().flat_map(Identity::keys).collect();
+    let mut published = shared.subscribe();
+    let mut kept = None;
+    loop {
+        let seen = revisions(&published.borrow_and_update(), &keys);
+        if kept.as_ref() != Some(&seen) {
+            match grant(&client, &identities).await {
+                Ok(changes) => {
+                    kept = Some(seen);
+                    if changes.iter().any(|it| *it != Change::Nothing) {
+                        tracing::warn!(
+                            "the roles or bindings of system:sundown:controllers or of system:sundown:node were \
+                             changed or deleted; Sundown needs them and has brought them back"
+                        );
+                    }
+                }
+                // Tried again after the next commit: a full disk or another writer stood in the way.
+                Err(error) => tracing::warn!(%error, "bring back the roles of Sundown"),
+            }
+        }
+        tokio::select! {
+            changed = published.changed() => changed.expect("the server is held here"),
+            () = stop.asked() => return Ok(()),
+        }
+    }
+}
+
+/// Which state of each object is stored.
+fn revisions(server: &Server, keys: &[ObjectKey]) -> Vec<Option<Revision>> {
+    let stored = keys.iter().map(|key| server.store().get(key));
+    stored
+        .map(|stored| stored.map(|stored| stored.revision()))
+        .collect()
 }
 
 fn metadata(name: &str) -> Value {
@@ -120,7 +176,7 @@ fn rules_of_node() -> Value {
 }
 
 /// Makes an object, or brings it up to date.
-async fn keep(client: &Client, collection: &str, wanted: Value) -> Result<(), kube::Error> {
+async fn keep(client: &Client, collection: &str, wanted: Value) -> Result<Change, kube::Error> {
     let name = wanted["metadata"]["name"].as_str().unwrap_or_default();
     let path = format!("{collection}/{name}");
     let found = client.request::<Value>(request("GET", &path, &Value::Null));
@@ -134,8 +190,8 @@ async fn keep(client: &Client, collection: &str, wanted: Value) -> Result<(), ku
         found => change(found, &wanted),
     };
     let create = request("POST", collection, &wanted);
-    let change = match change {
-        Change::Nothing => return Ok(()),
+    let call = match change {
+        Change::Nothing => return Ok(change),
         Change::Create => create,
         Change::Patch => request("PATCH", &path, &wanted),
         Change::Replace => {
@@ -146,13 +202,13 @@ async fn keep(client: &Client, collection: &str, wanted: Value) -> Result<(), ku
             create
         }
     };
-    client.request::<Value>(change).await?;
-    Ok(())
+    client.request::<Value>(call).await?;
+    Ok(change)
 }
 
 /// What it takes to make what was found what is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Change {
+pub(crate) enum Change {
     Nothing,
     Create,
     Patch,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 use subtle::ConstantTimeEq;
-use sundown_api::User;
+use sundown_api::{Proof, User};
 
 /// What a caller has shown before its first request.
 #[derive(Debug, Clone)]
@@ -23,31 +23,32 @@ pub(crate) enum Access {
 pub(crate) struct Token(Arc<str>);
 
 impl Access {
-    /// Who is asking; None: somebody with credentials that are not valid, or without any where
-    /// `takes_anonymous` says that those are not let in.
+    /// What a caller has shown; None: credentials that are not valid, or none where `takes_anonymous` says
+    /// that callers without any are not let in.
     ///
     /// A wrong token is refused everywhere, also where no token would do: upstream authenticates
     /// first, and only the absence of credentials makes a caller anonymous.
     ///
-    /// `whose` knows the tokens of service accounts.
-    pub(crate) fn user(
+    /// `open` gives the claims of a token of a service account that has our signature. Whether they still
+    /// count is for the state to say that the request is decided on.
+    pub(crate) fn proof(
         &self,
         headers: &HeaderMap,
         takes_anonymous: bool,
-        whose: impl FnOnce(&str) -> Option<User>,
-    ) -> Option<User> {
+        open: impl FnOnce(&str) -> Option<Vec<u8>>,
+    ) -> Option<Proof> {
         let token = match self {
-            Self::Known(user) => return Some(User::clone(user)),
+            Self::Known(user) => return Some(Proof::Known(User::clone(user))),
             Self::Token(token) => token,
         };
         let Some(header) = headers.get(AUTHORIZATION) else {
-            return takes_anonymous.then(User::anonymous);
+            return takes_anonymous.then(|| Proof::Known(User::anonymous()));
         };
         let shown = bearer(header.as_bytes())?;
         if token.is(shown) {
-            return Some(User::admin());
+            return Some(Proof::Known(User::admin()));
         }
-        whose(std::str::from_utf8(shown).ok()?)
+        open(std::str::from_utf8(shown).ok()?).map(Proof::Claims)
     }
 
     /// Whether this is the administrator's token, for those who ask in a review.
@@ -84,6 +85,8 @@ impl fmt::Debug for Token {
 mod tests {
     use http::HeaderMap;
 
+    use sundown_api::Proof;
+
     use super::{Access, Token};
 
     fn check(authorization: Option<&'static str>, expect: Option<&str>) {
@@ -93,8 +96,11 @@ mod tests {
         }
         let access = Access::Token(Token::new("secret"));
         for takes_anonymous in [true, false] {
-            let user = access.user(&headers, takes_anonymous, |_| None);
-            let name = user.as_ref().map(|user| user.name.as_str());
+            let proof = access.proof(&headers, takes_anonymous, |_| None);
+            let name = match &proof {
+                Some(Proof::Known(user)) => Some(user.name.as_str()),
+                Some(Proof::Claims(_)) | None => None,
+            };
             let expect = expect.filter(|name| takes_anonymous || *name != "system:anonymous");
             assert_eq!(name, expect, "{authorization:?}");
         }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
-use sundown_api::{Commit, Request, Response, Server, Verdict};
+use sundown_api::{Caller, Commit, Request, Response, Server, Verdict};
 use sundown_disk::{AppendError, Keep, RELAXED_MAX};
 use sundown_store::Event;
 use tokio::sync::{mpsc, oneshot};
@@ -69,6 +69,7 @@ enum Order {
 /// A decided write that waits for its place.
 #[derive(Debug)]
 struct Job {
+    caller: Caller,
     request: Request,
     commit: Box<Commit>,
     reply: oneshot::Sender<Response>,
@@ -127,7 +128,12 @@ impl Sequencer {
     }
 
     /// Commits a write, or what its request comes to on a newer state.
-    pub(crate) async fn commit(&self, request: Request, commit: Box<Commit>) -> Response {
+    pub(crate) async fn commit(
+        &self,
+        caller: Caller,
+        request: Request,
+        commit: Box<Commit>,
+    ) -> Response {
         let bytes = request.body.len();
         if self.queued_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > QUEUE_BYTES_MAX {
             self.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
@@ -135,6 +141,7 @@ impl Sequencer {
         }
         let (reply, answer) = oneshot::channel();
         let job = Order::Commit(Box::new(Job {
+            caller,
             request,
             commit,
             reply,
@@ -226,9 +233,9 @@ impl Writer {
             events: Vec::new(),
             answers: Vec::with_capacity(jobs.len()),
         };
-        for job in jobs {
+        for mut job in jobs {
             let before = group.next.revision();
-            let response = self.decide_one(&mut group.next, &job);
+            let response = self.decide_one(&mut group.next, &mut job);
             let written = group.next.store().events_since(before).cloned();
             group.events.extend(written);
             group.answers.push((job.reply, response));
@@ -236,13 +243,14 @@ impl Writer {
         group
     }
 
-    fn decide_one(&self, next: &mut Server, job: &Job) -> Response {
+    fn decide_one(&self, next: &mut Server, job: &mut Job) -> Response {
         let now = self.core.clock.now();
         if let Ok(response) = next.commit(&job.commit, now) {
             return response;
         }
-        // It was decided on an older state. Handled here nobody can come in between.
-        match self.core.handle(next, &job.request) {
+        // It was decided on an older state, its caller's rights included. No other commit can come in
+        // between here.
+        match self.core.decide(next, &job.caller, &mut job.request) {
             Verdict::Answer(response) => response,
             Verdict::Commit(commit) => next.commit(&commit, now).unwrap_or_else(|_| {
                 Failure::Internal("stale although nobody else could commit").response()

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
-use sundown_api::{Encoding, ISSUER, Log, Method, Request, Response, User};
+use sundown_api::{Caller, Encoding, ISSUER, Log, Method, Request, Response, User};
 use tower::Service;
 
 use crate::access::Access;
@@ -91,22 +91,28 @@ impl ApiService {
     /// Asks who calls and whether they may before a byte of the body is read.
     async fn reply<B: http_body::Body>(&self, request: http::Request<B>) -> Result<Reply, Failure> {
         let (head, body) = request.into_parts();
-        let user = self.caller(&head)?;
+        let caller = self.caller(&head)?;
+        let user = match self.shared.identify(&caller) {
+            Ok(user) => user,
+            Err(refused) => return Ok(Reply::Response(refused)),
+        };
         self.knows(&user);
-        let mut request = wire::read(&head, user)?;
-        let wanted = wire::impersonation(&head.headers);
+        let mut request = wire::read(&head, user.clone())?;
         let label = Label::of(&request);
         let is_pretty = pretty::is_wanted(&request);
         let encoding = Encoding::of(&request);
-        let mut reply = match self.shared.authorize(&wanted, &mut request) {
+        let mut reply = match self.shared.admit(&caller, &mut request) {
             Err(refused) => Reply::Response(refused),
             Ok(()) if request.path == "/metrics" && request.method == Method::Get => {
                 return Ok(Reply::Response(self.metrics()));
             }
-            Ok(()) => match self.read_body(&head, &wanted, &mut request, body).await? {
-                Err(refused) => Reply::Response(refused),
-                Ok(()) => self.act(request).await,
-            },
+            Ok(()) => {
+                // No GET of ours has a body, so that a caller without rights fills no memory.
+                if request.method != Method::Get {
+                    request.body = self.read_body(&user, body).await?;
+                }
+                self.act(caller, request).await
+            }
         };
         if let Reply::Response(response) = &mut reply {
             if is_pretty && response.content_type.starts_with("application/json") {
@@ -118,47 +124,36 @@ impl ApiService {
         Ok(reply)
     }
 
-    fn caller(&self, head: &http::request::Parts) -> Result<User, Failure> {
+    fn caller(&self, head: &http::request::Parts) -> Result<Caller, Failure> {
         let takes_anonymous = self.shared.snapshot().takes_anonymous();
-        let user = self.access.user(&head.headers, takes_anonymous, |token| {
-            self.account(token, &[ISSUER]).ok().map(|(user, _)| user)
-        });
-        user.ok_or(Failure::Unauthorized)
+        let open = |token: &str| self.shared.keys.open(token);
+        let proof = self.access.proof(&head.headers, takes_anonymous, open);
+        Ok(Caller {
+            proof: proof.ok_or(Failure::Unauthorized)?,
+            wanted: wire::impersonation(&head.headers),
+        })
     }
 
-    /// Reads the body and then asks again who calls and whether they may: a sender who is slow may have lost
-    /// its rights meanwhile. No GET of ours has a body, so that a caller without rights fills no memory.
     async fn read_body<B: http_body::Body>(
         &self,
-        head: &http::request::Parts,
-        wanted: &sundown_api::Impersonation,
-        request: &mut Request,
+        user: &User,
         body: B,
-    ) -> Result<Result<(), Response>, Failure> {
-        if request.method == Method::Get {
-            return Ok(Ok(()));
-        }
-        let user = self.caller(head)?;
+    ) -> Result<Vec<u8>, Failure> {
         let _place = self
             .shared
             .bodies
-            .enter(&user)
+            .enter(user)
             .ok_or(Failure::TooManyRequests)?;
         let read = tokio::time::timeout(BODY_TIME_MAX, wire::read_body(body)).await;
-        let body = read.map_err(|_| Failure::BadRequest("the body came too slowly"))??;
-        *request = wire::read(head, self.caller(head)?)?;
-        if let Err(refused) = self.shared.authorize(wanted, request) {
-            return Ok(Err(refused));
-        }
-        request.body = body;
-        Ok(Ok(()))
+        read.map_err(|_| Failure::BadRequest("the body came too slowly"))?
     }
 
-    /// Does what is asked, and adds what only the holder of the keys can.
-    async fn act(&self, request: Request) -> Reply {
+    /// Does what is asked, if the caller may still ask for it: the body may have taken its time. Adds what
+    /// only the holder of the keys can.
+    async fn act(&self, caller: Caller, request: Request) -> Reply {
         let is_token = request.is_for_token();
         let is_review = request.is_token_review();
-        let mut reply = self.shared.call(request).await;
+        let mut reply = self.shared.call(caller, request).await;
         if let Reply::Response(response) = &mut reply {
             if is_token && response.code == 201 {
                 self.shared.keys.seal(response);

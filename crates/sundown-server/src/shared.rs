@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sundown_api::{
-    Commit, Config, Cx, Impersonation, Log, Request, Response, Server, Stale, Verdict, Watch,
+    Caller, Commit, Config, Cx, Log, Request, Response, Server, Stale, User, Verdict, Watch,
 };
 use sundown_disk::{AppendError, Keep};
 use sundown_store::Store;
@@ -162,32 +162,41 @@ impl Shared {
         Self { logs, ..self }
     }
 
-    /// Handles a request and commits what it decides.
+    /// Decides on a request of a caller and commits what follows.
     ///
-    /// Guarantees: a change is visible to every later call when this returns; revisions are
+    /// Guarantees: a write is committed only on a state on which the caller may do it; a change is visible to every later call when this returns; revisions are
     /// published in order. A panic while handling costs this request only (500).
-    pub async fn call(&self, request: Request) -> Reply {
+    pub async fn call(&self, caller: Caller, mut request: Request) -> Reply {
+        let core = &self.core;
         match &self.commits {
-            Commits::Memory(head) => self.call_in_memory(head, &request),
-            Commits::Durable(sequencer) => match self.core.handle(&self.snapshot(), &request) {
-                Verdict::Answer(response) => Reply::Response(response),
-                Verdict::Watch(watch) => Reply::Watch(watch),
-                Verdict::Log(log) => Reply::Log(log),
-                Verdict::Commit(commit) => Reply::Response(sequencer.commit(request, commit).await),
-            },
+            Commits::Memory(head) => self.call_in_memory(head, &caller, &mut request),
+            Commits::Durable(sequencer) => {
+                match core.decide(&self.snapshot(), &caller, &mut request) {
+                    Verdict::Answer(response) => Reply::Response(response),
+                    Verdict::Watch(watch) => Reply::Watch(watch),
+                    Verdict::Log(log) => Reply::Log(log),
+                    Verdict::Commit(commit) => {
+                        Reply::Response(sequencer.commit(caller, request, commit).await)
+                    }
+                }
+            }
         }
     }
 
-    /// Whether the caller may do this, before the body of the request is read. Whoever acts as somebody
-    /// else is judged as that one.
+    /// Who the caller is.
+    ///
+    /// Errors: the answer for a caller whose credentials do not count any more.
+    pub(crate) fn identify(&self, caller: &Caller) -> Result<User, Response> {
+        self.snapshot().identify(caller, self.core.clock.now())
+    }
+
+    /// Whether the caller may do this, before the body of the request is read. A caller who acts as another
+    /// user is judged as that one.
     ///
     /// Errors: the answer for a caller who may not.
-    pub fn authorize(&self, wanted: &Impersonation, request: &mut Request) -> Result<(), Response> {
-        let at = self.snapshot();
-        let judged = catch_unwind(AssertUnwindSafe(|| {
-            at.impersonate(wanted, request)?;
-            at.authorize(request)
-        }));
+    pub(crate) fn admit(&self, caller: &Caller, request: &mut Request) -> Result<(), Response> {
+        let (at, now) = (self.snapshot(), self.core.clock.now());
+        let judged = catch_unwind(AssertUnwindSafe(|| at.admit(caller, request, now)));
         judged.unwrap_or_else(|panic| Err(unhandled(panic.as_ref(), request)))
     }
 
@@ -238,9 +247,14 @@ impl Shared {
         &self.core.entropy
     }
 
-    fn call_in_memory(&self, head: &Mutex<Arc<Server>>, request: &Request) -> Reply {
+    fn call_in_memory(
+        &self,
+        head: &Mutex<Arc<Server>>,
+        caller: &Caller,
+        request: &mut Request,
+    ) -> Reply {
         for _ in 0..TRIES_MAX {
-            match self.core.handle(&self.snapshot(), request) {
+            match self.core.decide(&self.snapshot(), caller, request) {
                 Verdict::Answer(response) => return Reply::Response(response),
                 Verdict::Watch(watch) => return Reply::Watch(watch),
                 Verdict::Log(log) => return Reply::Log(log),
@@ -251,11 +265,11 @@ impl Shared {
                 }
             }
         }
-        change(head, |head| self.call_alone(head, request))
+        change(head, |head| self.call_alone(head, caller, request))
     }
 
-    fn call_alone(&self, head: &mut Arc<Server>, request: &Request) -> Reply {
-        match self.core.handle(head, request) {
+    fn call_alone(&self, head: &mut Arc<Server>, caller: &Caller, request: &mut Request) -> Reply {
+        match self.core.decide(head, caller, request) {
             Verdict::Answer(response) => Reply::Response(response),
             Verdict::Watch(watch) => Reply::Watch(watch),
             Verdict::Log(log) => Reply::Log(log),
@@ -321,14 +335,14 @@ impl Core {
         self.broken.send_replace(Some(cause));
     }
 
-    /// Handling only reads, so a panic in it leaves nothing half done.
-    pub(crate) fn handle(&self, at: &Server, request: &Request) -> Verdict {
+    /// Deciding only reads, so a panic in it leaves nothing half done.
+    pub(crate) fn decide(&self, at: &Server, caller: &Caller, request: &mut Request) -> Verdict {
         let mut draw = || self.entropy.draw();
         let mut cx = Cx {
             now: self.clock.now(),
             entropy: &mut draw,
         };
-        catch_unwind(AssertUnwindSafe(|| at.handle(request, &mut cx)))
+        catch_unwind(AssertUnwindSafe(|| at.decide(caller, request, &mut cx)))
             .unwrap_or_else(|panic| Verdict::Answer(unhandled(panic.as_ref(), request)))
     }
 }
@@ -352,7 +366,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
 
-    use sundown_api::{Config, Method, Request};
+    use sundown_api::{Config, Method, Request, User};
 
     use super::{Commits, Reply, Shared, change};
     use crate::status::Failure;
@@ -367,7 +381,7 @@ mod tests {
             accept: None,
             user_agent: None,
             if_none_match: None,
-            user: sundown_api::User::admin(),
+            user: User::admin(),
             body: format!(r#"{{"metadata":{{"name":"{name}"}}}}"#).into_bytes(),
         }
     }
@@ -389,9 +403,15 @@ mod tests {
         });
         let shared = Shared::new(Config::default(), Arc::new(SystemClock), entropy);
         is_dry.store(true, Ordering::Relaxed);
-        assert_eq!(code(shared.call(create("a")).await), 500);
+        assert_eq!(
+            code(shared.call(User::admin().into(), create("a")).await),
+            500
+        );
         is_dry.store(false, Ordering::Relaxed);
-        assert_eq!(code(shared.call(create("a")).await), 201);
+        assert_eq!(
+            code(shared.call(User::admin().into(), create("a")).await),
+            201
+        );
     }
 
     #[tokio::test]
@@ -408,7 +428,10 @@ mod tests {
             })
         });
         assert_eq!(failed.map(|response| response.code), Ok(500));
-        assert_eq!(code(shared.call(create("a")).await), 500);
+        assert_eq!(
+            code(shared.call(User::admin().into(), create("a")).await),
+            500
+        );
         assert!(
             Arc::ptr_eq(&before, &shared.snapshot()),
             "nothing was published"

@@ -15,6 +15,7 @@ use sundown_store::{Store, Stored};
 use super::GROUP;
 use super::rule::Rule;
 use crate::User;
+use crate::commit::Access;
 
 /// All bindings and roles of a store.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub(crate) struct Bindings {
     entered: Map<ObjectKey, Arc<Binding>>,
     /// The rules of each role, read when they are first asked for.
     roles: Map<ObjectKey, Arc<OnceLock<Vec<Rule>>>>,
+    /// Which state of them this is. A write that was decided on another one is decided again.
+    access: Access,
 }
 
 /// By the name of a holder, then by namespace (empty: the whole cluster), then by the binding's name.
@@ -37,17 +40,10 @@ pub(crate) struct Granted {
     subject: usize,
 }
 
-impl Granted {
-    /// Whether both are of one binding.
-    pub(crate) fn is_of(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.binding, &other.binding)
-    }
-}
-
 /// A `RoleBinding` or a `ClusterRoleBinding`.
 #[derive(Debug)]
 pub(crate) struct Binding {
-    key: ObjectKey,
+    pub(super) key: ObjectKey,
     pub(crate) role: ObjectKey,
     subjects: Vec<Subject>,
 }
@@ -81,6 +77,7 @@ impl Bindings {
             groups: Map::new_sync(),
             entered: Map::new_sync(),
             roles: Map::new_sync(),
+            access: Access::default(),
         };
         for plural in [
             "roles",
@@ -97,15 +94,18 @@ impl Bindings {
 
     /// Takes note of a write; of anything but roles and bindings there is nothing to note.
     pub(crate) fn follow(&mut self, key: &ObjectKey, stored: Option<&Arc<Stored>>) {
-        match sort(key) {
-            None => {}
-            Some(Sort::Role) => match stored {
+        let Some(sort) = sort(key) else {
+            return;
+        };
+        self.access.0 += 1;
+        match sort {
+            Sort::Role => match stored {
                 Some(_) => self.roles.insert_mut(key.clone(), Arc::default()),
                 None => {
                     self.roles.remove_mut(key);
                 }
             },
-            Some(Sort::Binding) => {
+            Sort::Binding => {
                 if let Some(old) = self.entered.get(key).cloned() {
                     self.take_out(&old);
                     self.entered.remove_mut(key);
@@ -115,6 +115,11 @@ impl Bindings {
                 }
             }
         }
+    }
+
+    /// Which state of the roles and bindings this is.
+    pub(crate) fn access(&self) -> Access {
+        self.access
     }
 
     /// What a user holds in the whole cluster, then what it holds in a namespace. A binding that names a

@@ -6,32 +6,21 @@ use serde_json::Value;
 use sundown_model::{ObjectKey, Resource};
 
 use super::rule::{Rule, quoted, uncovered};
-use super::{Attributes, GROUP, is_master};
+use super::{Attributes, Change, GROUP, MISSING_MAX, is_master};
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::route::Target;
-use crate::{Server, User};
 
 /// So many single permissions are compared for one write: a body of three megabytes could name billions.
 /// The largest default role, `cluster-admin` aside, has about two thousand.
 const SINGLE_MAX: usize = 50_000;
 
-/// How many rules are compared at most: a user may hold as many as it can bind to itself.
+/// How many entries of rules are compared at most: a user may hold as many as it can bind to itself, and one
+/// rule may have as many as fit a body.
 const COMPARISON_MAX: usize = 20_000_000;
 
-/// A write of a role or a binding.
-pub(crate) struct Grant<'a> {
-    pub(crate) server: &'a Server,
-    pub(crate) user: &'a User,
-    pub(crate) target: &'a Target,
-    /// None: it is created.
-    pub(crate) old: Option<&'a Document>,
-    pub(crate) new: &'a Document,
-}
-
-impl Grant<'_> {
+impl Change<'_> {
     /// Checks that the user holds what is given away. Whatever is no role and no binding passes.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check_grants(&self) -> Result<(), Failure> {
         let resource = &self.target.ty.resource;
         if resource.group() != GROUP || is_master(self.user) || self.server.bindings().is_none() {
             return Ok(());
@@ -104,27 +93,9 @@ impl Grant<'_> {
 
     /// Checks that the user holds all of these.
     fn confirm(&self, asked: &[Rule]) -> Result<(), Failure> {
-        let mut count: usize = 0;
-        for rule in asked {
-            count = count.saturating_add(rule.single_count());
-        }
-        if count > SINGLE_MAX {
-            let why = format!(
-                "its rules name {count} combinations of group, resource, name and verb, more than the \
-                 {SINGLE_MAX} that are compared with what the user holds: use fewer rules or `*`"
-            );
-            return Err(self.forbidden(&why));
-        }
-        let (held, errors) = self.server.held_rules(self.user, self.namespace());
-        let comparisons = count.saturating_mul(held.len());
-        if comparisons > COMPARISON_MAX {
-            let why = format!(
-                "comparing its rules with those that the user holds takes {comparisons} steps, more than \
-                 {COMPARISON_MAX}: use fewer rules, or `*`"
-            );
-            return Err(self.forbidden(&why));
-        }
-        let missing = uncovered(&held, asked);
+        let (held, errors) = self.held();
+        check_cost(&held, asked).map_err(|why| self.forbidden(&why))?;
+        let missing = uncovered(&held.iter().copied(), asked);
         if missing.is_empty() {
             return Ok(());
         }
@@ -142,20 +113,52 @@ impl Grant<'_> {
         Err(self.forbidden(&why))
     }
 
+    /// The rules that the user holds, each role once, and why some may be missing.
+    fn held(&self) -> (Vec<&Rule>, Vec<String>) {
+        let (mut rules, mut errors) = (Vec::new(), Vec::new());
+        let mut seen = BTreeSet::new();
+        for (binding, own) in self.server.held(self.user, self.namespace()) {
+            if !seen.insert(&binding.role) {
+                continue;
+            }
+            match own {
+                Some(own) => rules.extend(own),
+                None if errors.len() < MISSING_MAX => errors.push(binding.missing_role()),
+                None => {}
+            }
+        }
+        (rules, errors)
+    }
+
     fn asks<'b>(&'b self, verb: &'b str, resource: &'b str) -> Attributes<'b> {
         Attributes {
             namespace: self.namespace(),
             ..Attributes::on(self.user, verb, GROUP, resource)
         }
     }
+}
 
-    fn namespace(&self) -> &str {
-        self.target.namespace.as_deref().unwrap_or("")
+/// Checks that rules can be compared with those that are held, in bounded time.
+///
+/// Errors: why not.
+fn check_cost(held: &[&Rule], asked: &[Rule]) -> Result<(), String> {
+    let sum = |counts: &mut dyn Iterator<Item = usize>| counts.fold(0, usize::saturating_add);
+    let count = sum(&mut asked.iter().map(Rule::single_count));
+    if count > SINGLE_MAX {
+        return Err(format!(
+            "its rules name {count} combinations of group, resource, name and verb, more than the \
+             {SINGLE_MAX} that are compared with what the user holds: use fewer rules or `*`"
+        ));
     }
-
-    fn forbidden(&self, why: &str) -> Failure {
-        Failure::forbidden(&self.target.ty, &self.new.metadata.name, why, None)
+    let entries = sum(&mut held.iter().map(|rule| rule.entry_count()));
+    let comparisons = count.saturating_mul(entries);
+    if comparisons > COMPARISON_MAX {
+        return Err(format!(
+            "comparing its rules with those that the user holds takes {comparisons} steps, more than \
+             {COMPARISON_MAX}: use fewer rules, or `*`"
+        ));
     }
+    Ok(())
 }
 
 fn rules(role: &Document) -> Vec<Rule> {
@@ -204,4 +207,66 @@ fn compacted(rules: Vec<Rule>) -> impl Iterator<Item = Rule> {
     let by_thing = by_thing.into_iter();
     let by_thing = by_thing.map(|(rule, verbs)| Rule { verbs, ..rule });
     by_thing.chain(others)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::{COMPARISON_MAX, Rule, SINGLE_MAX, check_cost, uncovered};
+
+    fn rule(resource_count: usize) -> Rule {
+        let resources = (0..resource_count).map(|number| format!("r{number}").into());
+        Rule {
+            api_groups: vec!["".into()],
+            resources: resources.collect(),
+            verbs: vec!["get".into()],
+            ..Rule::default()
+        }
+    }
+
+    fn is_taken(held: &[Rule], asked: &[Rule]) -> bool {
+        check_cost(&held.iter().collect::<Vec<_>>(), asked).is_ok()
+    }
+
+    #[test]
+    fn a_grant_names_so_many_permissions_and_no_more() {
+        assert!(is_taken(&[], &[rule(SINGLE_MAX)]));
+        assert!(!is_taken(&[], &[rule(SINGLE_MAX), rule(1)]));
+        let many = || vec!["x".into(); 1 << 20];
+        let product = Rule {
+            api_groups: many(),
+            resource_names: many(),
+            resources: many(),
+            verbs: many(),
+            ..Rule::default()
+        };
+        assert!(!is_taken(&[], &[product]), "more than a number can say");
+    }
+
+    /// Rules were counted, not their entries: one that is held with fifty thousand resources made each of
+    /// fifty thousand comparisons as long.
+    #[test]
+    fn what_is_compared_is_bounded_by_the_entries_of_what_is_held() {
+        let asked = [rule(2_000)];
+        assert!(is_taken(&vec![rule(1); 2_000], &asked));
+        assert!(!is_taken(&vec![rule(1); 10_000], &asked));
+        assert!(is_taken(&[rule(4_000)], &asked));
+        assert!(!is_taken(&[rule(SINGLE_MAX)], &asked));
+    }
+
+    #[test]
+    fn no_more_rules_are_looked_at_than_the_bound_counts() {
+        let (held, asked) = (vec![rule(1); 100], [rule(200)]);
+        let looked_at = Cell::new(0);
+        let counted = held.iter().inspect(|_| looked_at.set(looked_at.get() + 1));
+        assert_eq!(uncovered(&counted, &asked).len(), 199);
+        assert_eq!(
+            looked_at.get(),
+            199 * 100 + 1,
+            "each with all, but the one that is held"
+        );
+        assert!(looked_at.get() < COMPARISON_MAX);
+        assert!(is_taken(&held, &asked));
+    }
 }

@@ -4,26 +4,15 @@
 //! An owner reference decides when an object is deleted, and a blocking one holds up the deletion of its
 //! owner; so the first needs the right to delete the dependent, the second that to finalize the owner.
 
-use super::{Attributes, is_master};
-use crate::document::{Document, OwnerReference};
+use super::{Attributes, Change, is_master};
+use crate::document::OwnerReference;
 use crate::failure::Failure;
 use crate::registry::{Rules, Type};
-use crate::route::{Part, Target};
-use crate::{Server, User};
+use crate::route::Part;
 
-/// A write that may change owner references.
-pub(crate) struct Owning<'a> {
-    pub(crate) server: &'a Server,
-    pub(crate) user: &'a User,
-    pub(crate) target: &'a Target,
-    /// None: it is created.
-    pub(crate) old: Option<&'a Document>,
-    pub(crate) new: &'a Document,
-}
-
-impl Owning<'_> {
+impl Change<'_> {
     /// Checks the rights that a change of owners needs.
-    pub(crate) fn check(&self) -> Result<(), Failure> {
+    pub(super) fn check_owners(&self) -> Result<(), Failure> {
         let before = self.old.map(|old| old.metadata.owner_references.as_slice());
         let after = self.new.metadata.owner_references.as_slice();
         // Pods take no owners from their status.
@@ -103,14 +92,6 @@ impl Owning<'_> {
             }
         }
         Ok(())
-    }
-
-    fn namespace(&self) -> &str {
-        self.target.namespace.as_deref().unwrap_or("")
-    }
-
-    fn forbidden(&self, why: &str) -> Failure {
-        Failure::forbidden(&self.target.ty, &self.new.metadata.name, why, None)
     }
 }
 

@@ -204,7 +204,7 @@ impl Given {
             new.rest.remove("aggregationRule");
             let own = new.at(&["rules"]).cloned().unwrap_or_default();
             let own: Vec<Rule> = serde_json::from_value(own).unwrap_or_default();
-            let missing = uncovered(&own, &self.rules());
+            let missing = uncovered(&own.iter(), &self.rules());
             add_missing(new, "rules", &json!(missing));
             return;
         }

@@ -105,9 +105,12 @@ pub(crate) fn quoted<T: AsRef<str>>(texts: &[T]) -> String {
 }
 
 /// What of some rules others do not cover, one verb on one thing each.
-pub(crate) fn uncovered(held: &[Rule], asked: &[Rule]) -> Vec<Rule> {
+pub(crate) fn uncovered<'a>(
+    held: &(impl Iterator<Item = &'a Rule> + Clone),
+    asked: &[Rule],
+) -> Vec<Rule> {
     let single = asked.iter().flat_map(Rule::single);
-    let is_covered = |one: &Rule| held.iter().any(|own| own.covers(one));
+    let is_covered = |one: &Rule| held.clone().any(|own| own.covers(one));
     single.filter(|one| !is_covered(one)).collect()
 }
 
@@ -151,6 +154,19 @@ impl Rule {
         let things = parts.into_iter().fold(names, usize::saturating_mul);
         let things = things.saturating_add(self.non_resource_urls.len());
         things.saturating_mul(self.verbs.len())
+    }
+
+    /// How many entries are looked at, at most, to find out whether it covers another one.
+    pub(crate) fn entry_count(&self) -> usize {
+        let lists = [
+            &self.api_groups,
+            &self.non_resource_urls,
+            &self.resource_names,
+            &self.resources,
+            &self.verbs,
+        ];
+        // The resources are looked at twice: as they are, and for their part of all resources.
+        lists.map(Vec::len).iter().sum::<usize>() + self.resources.len() + 1
     }
 
     /// Whether a rule of one verb on one thing is part of this one.

@@ -191,7 +191,7 @@ fn a_rule_allows_what_it_names() {
 fn rules_cover_rules_part_by_part() {
     let rule = |groups: &[&str], resources: &[&str], verbs: &[&str]| json!([{ "apiGroups": groups, "resources": resources, "verbs": verbs }]);
     let check = |held: Value, asked: Value, expect: &[&str]| {
-        let missing = uncovered(&rules(held), &rules(asked));
+        let missing = uncovered(&rules(held).iter(), &rules(asked));
         let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
         assert_eq!(missing, expect);
     };
@@ -281,7 +281,7 @@ fn a_default_role_gets_back_what_it_lacks_and_keeps_what_was_added() {
     let new = new.expect("it lacked its own rules");
     let own = new.at(&["rules"]).cloned().unwrap_or_default();
     assert_eq!(own[0], added);
-    assert_eq!(uncovered(&rules(own), &rules(whole)), []);
+    assert_eq!(uncovered(&rules(own).iter(), &rules(whole)), []);
 }
 
 #[test]
@@ -389,4 +389,29 @@ fn reasons_name_binding_role_and_subject() {
     };
     let missing = r#"rbac: RBAC: clusterrole.rbac.authorization.k8s.io "absent" not found"#;
     assert_eq!(say(lost, Method::Post, pods), (false, missing.to_owned()));
+}
+
+/// Both the work and the answer were for the author of bindings to choose.
+#[test]
+fn a_refusal_names_some_of_the_missing_roles_and_each_once() {
+    let mut server = server();
+    let subject = json!({ "kind": "User", "name": "jane" });
+    for number in 0..3 * super::MISSING_MAX {
+        let role = format!("absent-{}", number / 2);
+        bind(&mut server, &format!("b-{number}"), &role, &subject);
+    }
+    let pods = request(Method::Post, "/api/v1/namespaces/default/pods");
+    let told = server.may(&Attributes::of(&pods)).to_string();
+    assert_eq!(
+        told.matches("not found").count(),
+        super::MISSING_MAX,
+        "{told}"
+    );
+    assert_eq!(told.matches("\"absent-0\"").count(), 1, "{told}");
+    let joe = User {
+        name: "joe".into(),
+        ..jane()
+    };
+    let held = |user: &User| server.held(user, "default").count();
+    assert_eq!(held(&jane()) - held(&joe), 3 * super::MISSING_MAX);
 }

@@ -52,10 +52,10 @@ pub(crate) fn bind(
             body: pod.encode(ty),
         }],
     };
-    Ok(Verdict::Commit(Box::new(Commit {
+    Ok(Verdict::Commit(Box::new(Commit::new(
         transaction,
-        answer: Answer::Fixed(success()),
-    })))
+        Answer::Fixed(success()),
+    ))))
 }
 
 fn check_target(binding: &Document) -> Result<(), Failure> {

@@ -59,10 +59,10 @@ pub(crate) fn evict(
     }
     writes.push(Write::Put { key, body });
     writes.extend(removal.writes);
-    Ok(Verdict::Commit(Box::new(Commit {
-        transaction: Transaction { reads, writes },
-        answer: Answer::Fixed(success()),
-    })))
+    Ok(Verdict::Commit(Box::new(Commit::new(
+        Transaction { reads, writes },
+        Answer::Fixed(success()),
+    ))))
 }
 
 struct Budget {

@@ -216,8 +216,13 @@ fn content_of(holder: Holder, object: &Value) -> Content {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::sync::Arc;
+
+    use sundown_api::Config;
+    use sundown_server::{ApiService, Entropy, Shared, Stop, SystemClock};
 
     use super::*;
+    use crate::machine::registration::request;
 
     #[test]
     fn a_name_becomes_one_part_of_a_path_or_is_refused() {
@@ -249,6 +254,39 @@ mod tests {
             unreachable!("it is too long")
         };
         assert!(refusal.message.len() < 1_000, "{}", refusal.message);
+    }
+
+    /// A namespace that terminates takes pod and account in any order.
+    #[tokio::test]
+    async fn a_token_in_a_namespace_that_terminates_is_given_or_refused_at_once() {
+        let (clock, entropy) = (Arc::new(SystemClock), Entropy::system());
+        let shared = Shared::new(Config::default(), clock, entropy);
+        let service = ApiService::trusted(Arc::new(shared), Stop::new());
+        let lookup = Lookup::new(Client::new(service, "default"), String::new());
+        let send = async |method: &str, path: &str, body: Value| {
+            let sent = request(method, &format!("/api/v1/namespaces{path}"), &body);
+            let answer = lookup.client.request::<Value>(sent).await;
+            answer.expect("the administrator may do it")
+        };
+        let named = |name: &str| json!({ "metadata": { "name": name } });
+        send("POST", "", named("goes")).await;
+        send("POST", "/goes/serviceaccounts", named("default")).await;
+        let mut pod = named("p");
+        pod["spec"] = json!({ "containers": [{ "name": "c", "image": "i" }] });
+        let pod = send("POST", "/goes/pods", pod).await;
+        let uid = pod["metadata"]["uid"].as_str().expect("it has a uid");
+        let reason = async || match lookup.token("goes", ("p", uid), None, 3607).await {
+            Ok(_) => String::new(),
+            Err(DeedFailure::Refused(refusal)) => refusal.reason,
+            Err(other) => unreachable!("{other:?}"),
+        };
+        send("DELETE", "/goes", json!({})).await;
+        assert_eq!(reason().await, "", "the account is still there");
+        send("DELETE", "/goes/serviceaccounts/default", json!({})).await;
+        assert_eq!(reason().await, "ServiceAccountNotFound");
+        let now = json!({ "gracePeriodSeconds": 0 });
+        send("DELETE", "/goes/pods/p", now).await;
+        assert_eq!(reason().await, "PodGone");
     }
 
     /// A watch of all Secrets was collected without end, and the deed never returned.

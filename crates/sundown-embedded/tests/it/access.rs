@@ -4,12 +4,12 @@ use anyhow::{Context, Result, bail};
 use k8s_openapi::api::batch::v1::Job;
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
-use kube::api::{DeleteParams, PostParams};
+use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::json;
 use sundown_embedded::{Data, Embedded};
 
-use sundown_testing::BOUND;
+use sundown_testing::{BOUND, within};
 
 use crate::world::{a_world, config_maps, create, create_finished_job, delete};
 
@@ -102,6 +102,61 @@ async fn what_no_controller_declares_is_forbidden_to_them() -> Result<()> {
 async fn role(client: &Client) -> Result<ClusterRole> {
     let roles: Api<ClusterRole> = Api::all(client.clone());
     roles.get_opt(CONTROLLERS).await?.context("no role")
+}
+
+/// Without them every request of the controllers was refused until a restart.
+#[tokio::test]
+async fn what_the_controllers_need_comes_back_when_it_is_deleted_or_changed() -> Result<()> {
+    let embedded = a_world().start().await?;
+    let client = embedded.client();
+    let roles: Api<ClusterRole> = Api::all(client.clone());
+    let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
+    let first = role(&client).await?;
+    roles.delete(CONTROLLERS, &DeleteParams::default()).await?;
+    until("the role is back", async || {
+        Ok(roles.get_opt(CONTROLLERS).await?.is_some())
+    })
+    .await?;
+    assert_eq!(role(&client).await?.rules, first.rules);
+    bindings
+        .delete(CONTROLLERS, &DeleteParams::default())
+        .await?;
+    until("the binding is back", async || {
+        Ok(bindings.get_opt(CONTROLLERS).await?.is_some())
+    })
+    .await?;
+    let nothing = Patch::Merge(json!({ "rules": [] }));
+    roles
+        .patch(CONTROLLERS, &PatchParams::default(), &nothing)
+        .await?;
+    until("its rules are back", async || {
+        Ok(role(&client).await?.rules == first.rules)
+    })
+    .await?;
+
+    let api = config_maps(client.clone());
+    let owner = create(&api, "owner", &[]).await?;
+    create(&api, "child", &[&owner]).await?;
+    delete(&api, "owner", &DeleteParams::background()).await?;
+    // A watch or a write that was refused in between waits before it is tried again.
+    embedded.advance(std::time::Duration::from_mins(10));
+    until("the child is collected", async || {
+        Ok(api.get_opt("child").await?.is_none())
+    })
+    .await?;
+    embedded.stop().await?;
+    Ok(())
+}
+
+/// Asks again after each answer until it is so.
+async fn until(what: &str, mut is_so: impl AsyncFnMut() -> Result<bool>) -> Result<()> {
+    let asked = async {
+        while !is_so().await? {
+            tokio::task::yield_now().await;
+        }
+        anyhow::Ok(())
+    };
+    within(what, asked).await?
 }
 
 /// A start writes what is missing or was changed, and nothing else.

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 
 use anyhow::{Context, Result};
 use jiff::Timestamp;
-use sundown_api::{Config, Method, Request, User};
+use sundown_api::{Caller, Config, Method, Request, User};
 use sundown_disk::{AppendError, Keep};
 use sundown_server::{Durability, Entropy, ManualClock, Reply, Shared};
 use sundown_store::{Event, Revision, Store};
@@ -32,7 +32,7 @@ struct Slow {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Step {
+pub(crate) enum Step {
     /// The revisions of one group.
     Write(Vec<u64>),
     Sync,
@@ -75,18 +75,19 @@ impl Keep for Slow {
     }
 }
 
-struct World {
-    shared: Arc<Shared>,
+pub(crate) struct World {
+    /// Before `shared`: its end waits for the disk, which waits for leave. A test that fails must not hang.
+    leave: mpsc::Sender<()>,
+    pub(crate) shared: Arc<Shared>,
     orders: Arc<Orders>,
     steps: mpsc::Receiver<Step>,
-    leave: mpsc::Sender<()>,
     /// The revision before the first request.
     before: u64,
     _bound: TestBound,
 }
 
 impl World {
-    fn new(durability: Durability) -> Result<Self> {
+    pub(crate) fn new(durability: Durability) -> Result<Self> {
         let orders = Arc::<Orders>::default();
         let (steps_in, steps) = mpsc::channel();
         let (leave, leave_out) = mpsc::channel();
@@ -114,17 +115,22 @@ impl World {
         })
     }
 
-    fn send(&self, tasks: &mut JoinSet<u16>, request: Request) {
+    pub(crate) fn send(&self, tasks: &mut JoinSet<u16>, request: Request) {
+        let caller = request.user.clone().into();
+        self.send_as(tasks, caller, request);
+    }
+
+    pub(crate) fn send_as(&self, tasks: &mut JoinSet<u16>, caller: Caller, request: Request) {
         let shared = Arc::clone(&self.shared);
-        tasks.spawn(async move { code(shared.call(request).await) });
+        tasks.spawn(async move { code(shared.call(caller, request).await) });
     }
 
     /// The next step of the disk, which then waits for leave.
-    fn step(&self) -> Result<Step> {
+    pub(crate) fn step(&self) -> Result<Step> {
         self.steps.recv_timeout(BOUND).context("the disk is idle")
     }
 
-    fn go_on(&self) -> Result<()> {
+    pub(crate) fn go_on(&self) -> Result<()> {
         Ok(self.leave.send(())?)
     }
 
@@ -141,7 +147,7 @@ impl World {
     }
 }
 
-fn request(method: Method, path: &str, body: &str) -> Request {
+pub(crate) fn request(method: Method, path: &str, body: &str) -> Request {
     Request {
         method,
         path: path.to_owned(),
@@ -155,7 +161,7 @@ fn request(method: Method, path: &str, body: &str) -> Request {
     }
 }
 
-fn create(name: &str) -> Request {
+pub(crate) fn create(name: &str) -> Request {
     let body = format!(r#"{{"metadata":{{"name":"{name}"}}}}"#);
     let path = "/api/v1/namespaces/default/configmaps";
     request(Method::Post, path, &body)
@@ -167,7 +173,12 @@ fn create_lease(name: &str) -> Request {
     request(Method::Post, path, &body)
 }
 
-fn code(reply: Reply) -> u16 {
+async fn call(shared: &Shared, request: Request) -> Reply {
+    let caller = request.user.clone().into();
+    shared.call(caller, request).await
+}
+
+pub(crate) fn code(reply: Reply) -> u16 {
     match reply {
         Reply::Response(response) => response.code,
         Reply::Watch(_) | Reply::Log(_) => 0,
@@ -251,7 +262,7 @@ async fn more_writers_than_the_queue_holds_are_told_to_come_again() -> Result<()
     }
     let is_full = || world.shared.queued_count() == 1_024;
     eventually("the queue is full", is_full).await?;
-    let refused = world.shared.call(create("one-more")).await;
+    let refused = call(&world.shared, create("one-more")).await;
     let Reply::Response(refused) = refused else {
         anyhow::bail!("not a response");
     };
@@ -272,7 +283,7 @@ async fn a_full_disk_refuses_writes_and_shows_nothing_of_them() -> Result<()> {
     let world = World::new(Durability::Relaxed)?;
     drop(world.leave);
     world.orders.is_full.store(true, Ordering::Relaxed);
-    let Reply::Response(refused) = world.shared.call(create("a")).await else {
+    let Reply::Response(refused) = call(&world.shared, create("a")).await else {
         anyhow::bail!("not a response");
     };
     assert_eq!(refused.code, 507);
@@ -282,10 +293,10 @@ async fn a_full_disk_refuses_writes_and_shows_nothing_of_them() -> Result<()> {
         "{said}"
     );
     let path = "/api/v1/namespaces/default/configmaps";
-    let read = world.shared.call(request(Method::Get, path, "")).await;
+    let read = call(&world.shared, request(Method::Get, path, "")).await;
     assert_eq!(code(read), 200, "reads go on");
     world.orders.is_full.store(false, Ordering::Relaxed);
-    assert_eq!(code(world.shared.call(create("a")).await), 201);
+    assert_eq!(code(call(&world.shared, create("a")).await), 201);
     Ok(())
 }
 
@@ -295,14 +306,14 @@ async fn after_a_failed_sync_nothing_is_written_any_more() -> Result<()> {
     drop(world.leave);
     world.orders.fails_to_sync.store(true, Ordering::Relaxed);
     let revision = world.shared.snapshot().revision();
-    assert_eq!(code(world.shared.call(create("a")).await), 500);
+    assert_eq!(code(call(&world.shared, create("a")).await), 500);
     let cause = world.shared.broken().await;
     assert!(
         cause.starts_with("write to the data directory: "),
         "{cause}"
     );
     assert!(cause.contains("no answer"), "{cause}");
-    assert_eq!(code(world.shared.call(create("b")).await), 500);
+    assert_eq!(code(call(&world.shared, create("b")).await), 500);
     assert_eq!(world.shared.snapshot().revision(), revision);
     Ok(())
 }

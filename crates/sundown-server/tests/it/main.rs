@@ -10,4 +10,5 @@ mod load;
 mod logs;
 mod stopping;
 mod time;
+mod withdrawn;
 mod world;
