@@ -24,10 +24,10 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::Problem;
 use crate::below::{Step, below};
 use crate::lists::{old_items, old_of};
 use crate::node::{Kind, Node};
+use crate::{Problem, Problems};
 use ast::Expr;
 use eval::{Error, Scope};
 use parse::parse;
@@ -110,10 +110,10 @@ impl Rule {
 }
 
 /// What the rules say about an object.
-pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Problems {
     let mut judge = Judge {
         budget: BUDGET_MAX,
-        problems: Vec::new(),
+        problems: Problems::default(),
     };
     // Out of budget is told in the problems; the rest is not judged.
     let _done = judge.node(root, new, old, "");
@@ -123,7 +123,7 @@ pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Pro
 struct Judge {
     /// What is left for all rules.
     budget: u64,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Judge {
