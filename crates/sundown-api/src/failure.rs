@@ -365,6 +365,12 @@ impl Failure {
         Self::new(Reason::RequestEntityTooLarge, message, None)
     }
 
+    /// A request that is small and stands for too much.
+    pub(crate) fn too_costly(why: &str) -> Self {
+        let message = format!("Request entity too large: {why}");
+        Self::new(Reason::RequestEntityTooLarge, message, None)
+    }
+
     /// Not now: the client may try again, after so many seconds if there are any.
     pub(crate) fn too_many(message: &str, retry_after_seconds: u32, cause: Cause) -> Self {
         let details = Details {
