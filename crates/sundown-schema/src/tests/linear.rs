@@ -109,3 +109,30 @@ fn a_million_faults_are_counted_and_a_thousand_are_told() {
     );
     assert!(problems.len() >= 100_000 && problems.kept().len() <= 2 * ERRORS_MAX);
 }
+
+/// Only the rule was charged: a message could cost as much again at each of a million places.
+#[test]
+fn messages_of_rules_cost_of_the_budget_of_all_rules() {
+    let schema = Compiler::default().compile(&json!({ "type": "object", "properties": { "o": {
+        "type": "array", "items": {
+            "type": "object",
+            "properties": { "l": { "type": "array", "items": { "type": "integer" } } },
+            "x-kubernetes-validations": [{
+                "rule": "false",
+                "messageExpression": "string(self.l.map(x, self.l.filter(y, y == x)).size())",
+            }],
+        },
+    } } }));
+    let numbers: Vec<u32> = (0..300).collect();
+    let object = json!({ "o": vec![json!({ "l": numbers }); 100] });
+    let problems = schema.validate(&object, None);
+    assert!(problems.len() < 100, "{} messages", problems.len());
+    let (first, last) = (problems.kept().first(), problems.kept().last());
+    assert!(
+        first.is_some_and(|it| it.text.ends_with(": 300")),
+        "{first:?}"
+    );
+    let why = "messageExpression evaluation failed due to running out of cost budget, no further \
+               validation rules will be run";
+    assert!(last.is_some_and(|it| it.text.ends_with(why)), "{last:?}");
+}
