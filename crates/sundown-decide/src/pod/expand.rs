@@ -23,6 +23,8 @@ pub const TEXT_BYTES_MAX: usize = 128 * 1024 - 1;
 pub const ALL_BYTES_MAX: usize = 1024 * 1024;
 /// What each text costs beyond its own bytes: a zero byte and a pointer to it.
 const TEXT_COST: usize = 9;
+/// How much of a name is told: as much as the name of an object may have.
+const SHOWN_LETTERS_MAX: usize = 253;
 
 /// What may still be written for one container. Whatever is put in costs, also if it is replaced later:
 /// a few lines of a manifest can stand for more than there is memory.
@@ -88,7 +90,7 @@ impl Budget {
         let mut order: Vec<&String> = Vec::new();
         for (name, template) in variables {
             let overhead = name.len() + 1;
-            let too_large = || TooLarge::Variable { name: name.clone() };
+            let too_large = || TooLarge::Variable { name: shown(name) };
             let room = TEXT_BYTES_MAX.checked_sub(overhead);
             let room = room.ok_or_else(too_large)?;
             let value = match template {
@@ -96,7 +98,7 @@ impl Budget {
                 Template::Literal(text) => Some(text.clone()).filter(|it| it.len() <= room),
             };
             let value = value.ok_or_else(too_large)?;
-            self.spend(overhead + value.len(), || format!("env {name:?}"))?;
+            self.spend(overhead + value.len(), || format!("env {:?}", shown(name)))?;
             if known.insert(name.clone(), value).is_none() {
                 order.push(name);
             }
@@ -128,6 +130,14 @@ impl Budget {
         let left = self.bytes_left.checked_sub(bytes + TEXT_COST);
         self.bytes_left = left.ok_or_else(|| TooLarge::Together { what: what() })?;
         Ok(())
+    }
+}
+
+/// A name as it is told: it may be as large as what is refused.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(SHOWN_LETTERS_MAX) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
@@ -245,6 +255,26 @@ mod tests {
             command(format!("{longest}$(A)$(A)$(A)")),
             Err(TooLarge::Argument { number })
         );
+    }
+
+    /// The message goes into the pod's status, with a name of megabytes in it.
+    #[test]
+    fn a_name_is_told_only_as_far_as_a_name_may_go() {
+        let name = "ä".repeat(TEXT_BYTES_MAX);
+        let told = environment(&[text(&name, "")])
+            .expect_err("too large")
+            .to_string();
+        assert!(
+            told.starts_with("env \"ää") && told.contains("ä...\" is too large"),
+            "{told}"
+        );
+        assert_eq!(told.matches('ä').count(), 253);
+        let long = "x".repeat(100_000);
+        let many: Vec<_> = (0..20).map(|it| text(&format!("{long}{it}"), "")).collect();
+        let told = environment(&many).expect_err("too large").to_string();
+        assert!(told.len() < 500, "{} bytes", told.len());
+        let longest = "x".repeat(253);
+        assert_eq!(super::shown(&longest), longest);
     }
 
     #[test]
