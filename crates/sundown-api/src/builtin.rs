@@ -28,7 +28,7 @@ use crate::Server;
 use crate::dns;
 use crate::document::{Document, whole_seconds};
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 use crate::route::Part;
 use place::{At, IMMUTABLE};
@@ -172,8 +172,8 @@ pub(crate) fn prepare_status(ty: &Type, old: &Document, new: &mut Document) {
 }
 
 /// What a kind refuses in a status.
-pub(crate) fn validate_status(ty: &Type, old: &Document, new: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate_status(ty: &Type, old: &Document, new: &Document) -> Errors {
+    let mut errors = Errors::default();
     match (ty.resource.group(), &*ty.kind) {
         ("", "Pod") => {
             let class = |pod| {
@@ -228,9 +228,9 @@ pub(crate) fn name_warning(ty: &Type, object: &Document) -> Option<String> {
 }
 
 /// What a kind refuses in a new or changed object.
-pub(crate) fn validate(ty: &Type, object: &Document) -> Vec<FieldError> {
+pub(crate) fn validate(ty: &Type, object: &Document) -> Errors {
     if ty.is_custom() {
-        return Vec::new();
+        return Errors::default();
     }
     match (ty.resource.group(), &*ty.kind) {
         ("", "Pod") => pod_rules::validate_pod(object),
@@ -258,14 +258,14 @@ pub(crate) fn validate(ty: &Type, object: &Document) -> Vec<FieldError> {
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             access::validate_binding(&ty.kind, object)
         }
-        _ => Vec::new(),
+        _ => Errors::default(),
     }
 }
 
 /// What an update may not change.
-pub(crate) fn immutable(ty: &Type, old: &Document, new: &Document) -> Vec<FieldError> {
+pub(crate) fn immutable(ty: &Type, old: &Document, new: &Document) -> Errors {
     if ty.is_custom() {
-        return Vec::new();
+        return Errors::default();
     }
     let fields: &[&[&str]] = match (ty.resource.group(), &*ty.kind) {
         ("", "ConfigMap" | "Secret") if old.at(&["immutable"]) == Some(&json!(true)) => {
@@ -299,7 +299,7 @@ pub(crate) fn immutable(ty: &Type, old: &Document, new: &Document) -> Vec<FieldE
 }
 
 /// Immutable config maps and secrets stay as they are, and immutable.
-fn frozen(old: &Document, new: &Document) -> Vec<FieldError> {
+fn frozen(old: &Document, new: &Document) -> Errors {
     let why = "field is immutable when `immutable` is set";
     ["immutable", "data", "binaryData"]
         .into_iter()

@@ -56,8 +56,8 @@ pub(crate) fn create(
     strategy::prepare_create(ty, &mut object);
     builtin::prepare(server, ty, None, &mut object, cx.now);
     let mut errors = validate::metadata(ty, &object.metadata);
-    errors.extend(strategy::validate(ty, &object));
-    errors.extend(custom::validate(ty, Part::Main, &object, None));
+    errors.append(strategy::validate(ty, &object));
+    errors.append(custom::validate(ty, Part::Main, &object, None));
     let name = object.metadata.name.clone();
     if !errors.is_empty() {
         return Err(Failure::invalid(ty, &name, &errors));

@@ -11,13 +11,13 @@ mod replicas;
 mod short;
 
 use serde_json::{Value, json};
-use sundown_schema::{Problem, duplicate_fields};
+use sundown_schema::{FINDINGS_MAX, Problem, Problems, duplicate_fields};
 use sundown_store::Stored;
 
 use crate::Request;
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 use crate::route::Part;
 
@@ -93,6 +93,7 @@ fn read(
     unknown.extend(coerced?);
     unknown.sort();
     found.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+    found.truncate(FINDINGS_MAX);
     schema.default(&mut value);
     let object = Document::decode(ty, value)?;
     match request.param("fieldValidation") {
@@ -114,12 +115,13 @@ fn other_kind(ty: &Type, value: &Value) -> Option<Failure> {
         return None;
     }
     let schema = ty.schema.as_ref().and_then(LazySchema::get)?;
-    let mut errors = vec![FieldError::invalid(
+    let mut errors = Errors::from([FieldError::invalid(
         "kind",
         kind,
         &format!("must be {}", ty.kind),
-    )];
-    errors.extend(schema.content(value, None, &[]).into_iter().map(told));
+    )]);
+    let content = schema.content(value, None, &Problems::default());
+    errors.append(content.map(told));
     let name = value["metadata"]["name"].as_str().unwrap_or("");
     let group = ty.resource.group();
     Some(Failure::invalid_as(kind, group, name, &errors))
@@ -164,14 +166,9 @@ pub(crate) fn keep(ty: &Type, object: &mut Document) {
 }
 
 /// What the schema of a custom resource refuses.
-pub(crate) fn validate(
-    ty: &Type,
-    part: Part,
-    new: &Document,
-    old: Option<&Document>,
-) -> Vec<FieldError> {
+pub(crate) fn validate(ty: &Type, part: Part, new: &Document, old: Option<&Document>) -> Errors {
     let Some(schema) = ty.schema.as_ref().and_then(LazySchema::get) else {
-        return Vec::new();
+        return Errors::default();
     };
     let new = new.to_value(ty);
     let old = old.map(|old| old.to_value(ty));
@@ -183,9 +180,10 @@ pub(crate) fn validate(
     if let Some(paths) = &ty.scale {
         problems.extend(replicas::problems(paths, &new, part));
     }
-    problems.extend(schema.content(&new, old.as_ref(), &problems));
-    let mut errors: Vec<FieldError> = problems.into_iter().map(told).collect();
-    errors.extend(embedded::errors(schema, ty, new));
+    let content = schema.content(&new, old.as_ref(), &problems);
+    problems.append(content);
+    let mut errors = problems.map(told);
+    errors.append(embedded::errors(schema, ty, new));
     errors
 }
 

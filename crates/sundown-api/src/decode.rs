@@ -9,7 +9,7 @@ use sundown_schema::{FINDINGS_MAX, duplicate_fields};
 use crate::document::{DEPTH_MAX, Document, depth, unconverted};
 use crate::facts::{Fact, facts};
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 use crate::render::JSON;
 use crate::{Request, custom, fields, go_json, negotiate, patch, protobuf, yaml};
@@ -99,7 +99,7 @@ pub(crate) fn patched(ty: &Type, value: Value, request: &Request) -> Result<Sent
             };
             let wrong = |why: &str| {
                 let error = FieldError::invalid("patch", shown.as_str(), why);
-                Failure::invalid_as("", "", "", &[error])
+                Failure::invalid_as("", "", "", &Errors::from([error]))
             };
             let text = |member: &str| value[member].as_str().unwrap_or("");
             let (api_version, kind) = (text("apiVersion"), text("kind"));

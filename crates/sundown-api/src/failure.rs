@@ -6,7 +6,7 @@ use serde_json::json;
 use sundown_store::Revision;
 
 use crate::authorize::Attributes;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 use crate::render::JSON;
 use crate::{Request, Response};
@@ -270,18 +270,29 @@ impl Failure {
     }
 
     /// The object does not pass validation. Assumes: `errors` is not empty.
-    pub(crate) fn invalid(ty: &Type, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid(ty: &Type, name: &str, errors: &Errors) -> Self {
         Self::invalid_as(&ty.kind, ty.storage().group(), name, errors)
     }
 
     /// The options of the request do not pass validation.
-    pub(crate) fn invalid_options(kind: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid_options(kind: &str, errors: &Errors) -> Self {
         Self::invalid_as(kind, "meta.k8s.io", "", errors)
     }
 
-    pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, errors: &[FieldError]) -> Self {
+    pub(crate) fn invalid_as(kind: &str, group: &str, name: &str, errors: &Errors) -> Self {
         let dot = if group.is_empty() { "" } else { "." };
-        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let mut texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        let mut causes: Vec<Cause> = errors.iter().map(FieldError::cause).collect();
+        // Upstream has no bound here. Told in both: kubectl shows the causes and not the message.
+        if errors.dropped() > 0 {
+            let message = format!("and {} more errors", errors.dropped());
+            texts.push(message.clone());
+            causes.push(Cause {
+                reason: "",
+                message,
+                field: "<nil>".into(),
+            });
+        }
         let text = match texts.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -291,7 +302,7 @@ impl Failure {
             name: name.into(),
             group: group.into(),
             kind: kind.into(),
-            causes: errors.iter().map(FieldError::cause).collect(),
+            causes,
             retry_after_seconds: None,
         };
         Self::new(Reason::Invalid, message, Some(details))
@@ -358,6 +369,12 @@ impl Failure {
 
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
+        Self::new(Reason::RequestEntityTooLarge, message, None)
+    }
+
+    /// A request that is small and stands for too much.
+    pub(crate) fn too_costly(why: &str) -> Self {
+        let message = format!("Request entity too large: {why}");
         Self::new(Reason::RequestEntityTooLarge, message, None)
     }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde_json::Value;
+use sundown_schema::{ErrorList, Told};
 
 use crate::failure::Cause;
 
@@ -13,6 +14,9 @@ pub(crate) struct FieldError {
     field: String,
     text: String,
 }
+
+/// What is wrong with an object: the first of its errors.
+pub(crate) type Errors = ErrorList<FieldError>;
 
 impl FieldError {
     fn new(reason: &'static str, field: impl Into<String>, text: String) -> Self {
@@ -83,6 +87,12 @@ impl FieldError {
             message: self.text.clone(),
             field: self.field.clone(),
         }
+    }
+}
+
+impl Told for FieldError {
+    fn byte_count(&self) -> usize {
+        self.field.len() + self.text.len()
     }
 }
 

@@ -13,7 +13,7 @@ use sundown_model::{Namespace, ObjectKey};
 use sundown_store::{Revision, Stored};
 
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 use crate::render::{self, ListMeta};
 use crate::route::Target;
@@ -269,9 +269,9 @@ fn check_reached(server: &Server, asked: Option<Revision>) -> Result<(), Failure
     }
 }
 
-fn match_errors(request: &Request) -> Vec<FieldError> {
+fn match_errors(request: &Request) -> Errors {
     let text = |name| request.param(name).unwrap_or("");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let mut forbid = |field: &str, why: &str| errors.push(FieldError::forbidden(field, why));
     let (asked, revision) = (text("resourceVersionMatch"), text("resourceVersion"));
     let is_streamed = request.param("sendInitialEvents").is_some();

@@ -12,7 +12,7 @@ use serde_json::Value;
 use sundown_model::{ObjectKey, Resource};
 
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::render::response;
 use crate::route::Target;
 use crate::server::Verdict;
@@ -104,7 +104,7 @@ fn options(request: &Request, pod: &str, now: Timestamp) -> Result<Options, Fail
     let limit = number(request, "limitBytes")?;
     let seconds = number(request, "sinceSeconds")?;
     let since = instant(request, "sinceTime")?;
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     if let Some(tail) = tail.filter(|tail| *tail < 0) {
         let why = "must be greater than or equal to 0";
         errors.push(FieldError::invalid("tailLines", tail, why));

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::facts::facts;
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::{Request, decode};
 
 const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
@@ -70,7 +70,7 @@ impl DeleteOptions {
 
     fn checked(wire: Wire) -> Result<Self, Failure> {
         let dry_run = wire.dry_run.unwrap_or_default();
-        let mut errors = Vec::new();
+        let mut errors = Errors::default();
         if wire.orphan_dependents.is_some()
             && let Some(policy) = &wire.propagation_policy
         {
@@ -89,7 +89,7 @@ impl DeleteOptions {
             }
             policy
         });
-        errors.extend(dry_run_errors(&dry_run));
+        errors.append(dry_run_errors(&dry_run));
         if !errors.is_empty() {
             return Err(Failure::invalid_options("DeleteOptions", &errors));
         }
@@ -182,11 +182,11 @@ fn params(request: &Request, name: &str) -> Vec<String> {
     found.map(|(_, value)| value.clone()).collect()
 }
 
-fn dry_run_errors(values: &[String]) -> Vec<FieldError> {
+fn dry_run_errors(values: &[String]) -> Errors {
     if values.iter().all(|value| value == "All") {
-        return Vec::new();
+        return Errors::default();
     }
-    vec![FieldError::unsupported("dryRun", values.to_vec(), &["All"])]
+    Errors::from([FieldError::unsupported("dryRun", values.to_vec(), &["All"])])
 }
 
 fn parse_policy(text: &str) -> Option<Policy> {

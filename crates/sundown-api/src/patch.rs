@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::facts::Fact;
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::route::Target;
 use crate::update::{Update, check_place};
 use crate::{Cx, Request, Server, Verdict};
@@ -85,7 +85,10 @@ impl<'a> Patch<'a> {
         if request.param("force").is_some() {
             let why = "may not be specified for non-apply patch";
             let error = FieldError::forbidden("force", why);
-            return Err(Failure::invalid_options("PatchOptions", &[error]));
+            return Err(Failure::invalid_options(
+                "PatchOptions",
+                &Errors::from([error]),
+            ));
         }
         let body = &request.body;
         Ok(Self { media, fact, body })

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::document::whole_seconds;
 use crate::facts::facts;
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::render::{JSON, response};
 use crate::{Cx, Method, Request, Response, Server, User, negotiate, protobuf};
 
@@ -154,14 +154,14 @@ impl Review {
             }
             Question::MaySomebody => {
                 let mut errors = access_errors(&sent);
-                errors.extend(subject_errors(&sent));
+                errors.append(subject_errors(&sent));
                 check(self, &errors)?;
                 access::status(server, &access::subject(&sent), &sent)
             }
             Question::MaySomebodyHere => {
                 let mut errors = access_errors(&sent);
-                errors.extend(subject_errors(&sent));
-                errors.extend(place_errors(&sent, namespace.unwrap_or("")));
+                errors.append(subject_errors(&sent));
+                errors.append(place_errors(&sent, namespace.unwrap_or("")));
                 check(self, &errors)?;
                 metadata["namespace"] = namespace.into();
                 access::status(server, &access::subject(&sent), &sent)
@@ -227,7 +227,7 @@ fn kept_metadata(sent: &Value) -> Value {
     Value::Object(kept)
 }
 
-fn check(review: &Review, errors: &[FieldError]) -> Result<(), Failure> {
+fn check(review: &Review, errors: &Errors) -> Result<(), Failure> {
     if errors.is_empty() {
         Ok(())
     } else {
@@ -236,35 +236,35 @@ fn check(review: &Review, errors: &[FieldError]) -> Result<(), Failure> {
     }
 }
 
-fn access_errors(sent: &Value) -> Vec<FieldError> {
+fn access_errors(sent: &Value) -> Errors {
     let part = |member: &str| {
         let value = sent.pointer(&format!("/spec/{member}"));
         value.filter(|value| !value.is_null())
     };
     let (resource, other) = (part("resourceAttributes"), part("nonResourceAttributes"));
     if resource.is_some() != other.is_some() {
-        return Vec::new();
+        return Errors::default();
     }
     let why = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-    vec![FieldError::invalid(
+    Errors::from([FieldError::invalid(
         "spec",
         other.map_or(Value::Null, path_and_verb),
         why,
-    )]
+    )])
 }
 
-fn subject_errors(sent: &Value) -> Vec<FieldError> {
+fn subject_errors(sent: &Value) -> Errors {
     let user = sent.pointer("/spec/user").and_then(Value::as_str);
     let groups = sent.pointer("/spec/groups").and_then(Value::as_array);
     if user.is_some_and(|user| !user.is_empty()) || groups.is_some_and(|it| !it.is_empty()) {
-        return Vec::new();
+        return Errors::default();
     }
     let why = "at least one of user or group must be specified";
-    vec![FieldError::invalid("spec.user", "", why)]
+    Errors::from([FieldError::invalid("spec.user", "", why)])
 }
 
-fn place_errors(sent: &Value, namespace: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn place_errors(sent: &Value, namespace: &str) -> Errors {
+    let mut errors = Errors::default();
     if let Some(other) = sent.pointer("/spec/nonResourceAttributes") {
         let why = "disallowed on this kind of request";
         let field = "spec.nonResourceAttributes";

@@ -12,7 +12,7 @@ use crate::commit::Commit;
 use crate::decode::{self, Sent};
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::{Type, part_type};
 use crate::route::Target;
 use crate::update::{Update, check_place, check_uid};
@@ -101,7 +101,11 @@ fn check(
     if count < 0 && !ty.is_custom() {
         let error =
             FieldError::invalid("spec.replicas", count, "must be greater than or equal to 0");
-        return Err(Failure::invalid(&scale_type(), name, &[error]));
+        return Err(Failure::invalid(
+            &scale_type(),
+            name,
+            &Errors::from([error]),
+        ));
     }
     let sent = &scale.metadata;
     if !sent.resource_version.is_empty() && sent.resource_version != old.metadata.resource_version {

@@ -13,7 +13,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::{Rules, Type};
 use crate::route::Part;
 use crate::{builtin, decode, fields};
@@ -107,7 +107,7 @@ pub(crate) fn prepare_update(ty: &Type, part: Part, old: &Document, new: &mut Do
 }
 
 /// What a kind refuses beyond its metadata.
-pub(crate) fn validate(ty: &Type, object: &Document) -> Vec<FieldError> {
+pub(crate) fn validate(ty: &Type, object: &Document) -> Errors {
     match ty.rules {
         Rules::Definition => definition::validate(object),
         Rules::Namespace => namespace_phase(object).into_iter().collect(),
@@ -116,15 +116,17 @@ pub(crate) fn validate(ty: &Type, object: &Document) -> Vec<FieldError> {
 }
 
 /// What an update of a kind must not change.
-pub(crate) fn changes(ty: &Type, old: &Document, new: &Document) -> Vec<FieldError> {
+pub(crate) fn changes(ty: &Type, old: &Document, new: &Document) -> Errors {
     match ty.rules {
         Rules::Definition => definition::changes(old, new),
-        Rules::Plain | Rules::Namespace | Rules::Pod | Rules::Secret | Rules::Binding => Vec::new(),
+        Rules::Plain | Rules::Namespace | Rules::Pod | Rules::Secret | Rules::Binding => {
+            Errors::default()
+        }
     }
 }
 
 /// What a kind refuses in its status, whoever writes it.
-pub(crate) fn validate_status(ty: &Type, object: &Document) -> Vec<FieldError> {
+pub(crate) fn validate_status(ty: &Type, object: &Document) -> Errors {
     let is_namespace = ty.rules == Rules::Namespace;
     let error = is_namespace.then(|| namespace_phase(object)).flatten();
     error.into_iter().collect()

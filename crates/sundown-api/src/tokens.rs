@@ -16,7 +16,7 @@ use sundown_store::Revision;
 
 use crate::document::{Document, whole_seconds};
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 use crate::render::response;
 use crate::{Cx, Method, Request, Response, Server, User, negotiate, reviews};
@@ -259,7 +259,7 @@ fn lifetime(sent: &Value) -> Result<i64, Failure> {
         _ => "may not specify a duration larger than 2^32 seconds",
     };
     let error = FieldError::invalid("spec.expirationSeconds", seconds, why);
-    Err(Failure::invalid_as(KIND, GROUP, "", &[error]))
+    Err(Failure::invalid_as(KIND, GROUP, "", &Errors::from([error])))
 }
 
 /// Binds the token to an object: it is worth nothing once the object is gone.

@@ -10,7 +10,7 @@ use sundown_store::{Stored, Transaction, Write};
 use crate::commit::{Answer, Commit, Shown};
 use crate::document::Document;
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::route::{Part, Target};
 use crate::{Cx, Request, Server, User, Verdict};
 use crate::{authorize, builtin, custom, decode, negotiate, options, render, strategy, validate};
@@ -117,20 +117,20 @@ impl<'a> Update<'a> {
     }
 
     /// What the new state may not be, after the old one and at this endpoint.
-    fn errors(&self, new: &Document) -> Vec<FieldError> {
+    fn errors(&self, new: &Document) -> Errors {
         let (ty, part, old) = (&self.target.ty, self.target.part, &self.old);
         let mut errors = validate::update(old, new);
-        errors.extend(validate::metadata(ty, &new.metadata));
+        errors.append(validate::metadata(ty, &new.metadata));
         if builtin::is_whole(part) {
-            errors.extend(strategy::validate(ty, new));
-            errors.extend(builtin::immutable(ty, old, new));
-            errors.extend(strategy::changes(ty, old, new));
+            errors.append(strategy::validate(ty, new));
+            errors.append(builtin::immutable(ty, old, new));
+            errors.append(strategy::changes(ty, old, new));
         }
         if part == Part::Status {
-            errors.extend(builtin::validate_status(ty, old, new));
-            errors.extend(strategy::validate_status(ty, new));
+            errors.append(builtin::validate_status(ty, old, new));
+            errors.append(strategy::validate_status(ty, new));
         }
-        errors.extend(custom::validate(ty, part, new, Some(old)));
+        errors.append(custom::validate(ty, part, new, Some(old)));
         errors
     }
 }
@@ -160,7 +160,12 @@ pub(crate) fn update(
             let why = "must be specified for an update";
             let error = FieldError::invalid("metadata.resourceVersion", 0, why);
             let (group, plural) = (ty.resource.group(), ty.resource.plural());
-            return Err(Failure::invalid_as(plural, group, &old.name, &[error]));
+            return Err(Failure::invalid_as(
+                plural,
+                group,
+                &old.name,
+                &Errors::from([error]),
+            ));
         }
     } else if sent.resource_version != old.resource_version {
         return Err(Failure::modified(ty, &old.name));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::dns;
 use crate::document::{Document, Metadata, OwnerReference};
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::{Rules, Type};
 
 pub(crate) const ORPHAN: &str = "orphan";
@@ -15,15 +15,15 @@ const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 const IMMUTABLE: &str = "field is immutable";
 
 /// What is wrong with the metadata of an object that is to be stored.
-pub(crate) fn metadata(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
+pub(crate) fn metadata(ty: &Type, metadata: &Metadata) -> Errors {
     let mut errors = name(ty, metadata);
-    errors.extend(embedded_metadata(ty, metadata));
+    errors.append(embedded_metadata(ty, metadata));
     errors
 }
 
 /// The same of a resource inside of another one, which needs no name.
-pub(crate) fn embedded_metadata(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn embedded_metadata(ty: &Type, metadata: &Metadata) -> Errors {
+    let mut errors = Errors::default();
     labels(&metadata.labels, &mut errors);
     annotations(&metadata.annotations, &mut errors);
     owner_references(&metadata.owner_references, &mut errors);
@@ -32,9 +32,9 @@ pub(crate) fn embedded_metadata(ty: &Type, metadata: &Metadata) -> Vec<FieldErro
 }
 
 /// What is wrong with the step from one state to the next.
-pub(crate) fn update(old: &Document, new: &Document) -> Vec<FieldError> {
+pub(crate) fn update(old: &Document, new: &Document) -> Errors {
     let (old, new) = (&old.metadata, &new.metadata);
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     if old.deletion_timestamp.is_some() {
         let added = new
             .finalizers
@@ -131,12 +131,12 @@ pub(crate) fn finalizer_warnings(ty: &Type, metadata: &Metadata) -> Vec<String> 
         .collect()
 }
 
-fn name(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
+fn name(ty: &Type, metadata: &Metadata) -> Errors {
     if metadata.name.is_empty() {
-        return vec![FieldError::required(
+        return Errors::from([FieldError::required(
             "metadata.name",
             "name or generateName is required",
-        )];
+        )]);
     }
     let check = if ty.label_names {
         dns::label
@@ -153,7 +153,7 @@ fn name(ty: &Type, metadata: &Metadata) -> Vec<FieldError> {
         .collect()
 }
 
-fn labels(labels: &BTreeMap<String, String>, errors: &mut Vec<FieldError>) {
+fn labels(labels: &BTreeMap<String, String>, errors: &mut Errors) {
     for (key, value) in labels {
         for why in dns::qualified_name(key) {
             errors.push(FieldError::invalid("metadata.labels", &**key, &why));
@@ -164,7 +164,7 @@ fn labels(labels: &BTreeMap<String, String>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn annotations(annotations: &BTreeMap<String, String>, errors: &mut Vec<FieldError>) {
+fn annotations(annotations: &BTreeMap<String, String>, errors: &mut Errors) {
     for key in annotations.keys() {
         // Upstream forgives upper case in the keys of annotations only.
         for why in dns::qualified_name(&key.to_lowercase()) {
@@ -183,7 +183,7 @@ fn annotations(annotations: &BTreeMap<String, String>, errors: &mut Vec<FieldErr
     }
 }
 
-fn owner_references(references: &[OwnerReference], errors: &mut Vec<FieldError>) {
+fn owner_references(references: &[OwnerReference], errors: &mut Errors) {
     for (index, reference) in references.iter().enumerate() {
         let at = |field: &str| format!("metadata.ownerReferences[{index}].{field}");
         let version = &reference.api_version;
@@ -235,7 +235,7 @@ fn shown(reference: &OwnerReference) -> String {
     serde_json::to_string(reference).expect("a reference is plain data")
 }
 
-fn finalizers(ty: &Type, finalizers: &[String], errors: &mut Vec<FieldError>) {
+fn finalizers(ty: &Type, finalizers: &[String], errors: &mut Errors) {
     for (index, finalizer) in finalizers.iter().enumerate() {
         let wrong = dns::qualified_name(finalizer);
         let is_bare = wrong.is_empty() && !finalizer.contains('/') && !is_standard(finalizer);

@@ -8,7 +8,7 @@ use sundown_model::{Namespace, ObjectKey, Resource};
 use sundown_store::{Event, Revision, Stored};
 
 use crate::failure::Failure;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::list::read_revision;
 use crate::registry::Type;
 use crate::render::{self, Form};
@@ -292,7 +292,7 @@ fn sends_initial_events(request: &Request) -> Result<Option<bool>, Failure> {
     let asked = options::flag(request, "sendInitialEvents")?;
     let matching = request.param("resourceVersionMatch").unwrap_or("");
     let field = "resourceVersionMatch";
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     if asked.is_some() && matching != "NotOlderThan" {
         let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
         errors.push(FieldError::forbidden(field, why));

@@ -24,10 +24,10 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::Problem;
 use crate::below::{Step, below};
 use crate::lists::{old_items, old_of};
 use crate::node::{Kind, Node};
+use crate::{Problem, Problems};
 use ast::Expr;
 use eval::{Error, Scope};
 use parse::parse;
@@ -110,10 +110,10 @@ impl Rule {
 }
 
 /// What the rules say about an object.
-pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Problems {
     let mut judge = Judge {
         budget: BUDGET_MAX,
-        problems: Vec::new(),
+        problems: Problems::default(),
     };
     // Out of budget is told in the problems; the rest is not judged.
     let _done = judge.node(root, new, old, "");
@@ -123,7 +123,7 @@ pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Pro
 struct Judge {
     /// What is left for all rules.
     budget: u64,
-    problems: Vec<Problem>,
+    problems: Problems,
 }
 
 impl Judge {
@@ -165,6 +165,19 @@ impl Judge {
         Some(())
     }
 
+    /// Takes a cost from the budget of all rules; None if it is more than is left.
+    fn charge(&mut self, what: &str, cost: u64, path: &str, kind: &Value) -> Option<()> {
+        if let Some(left) = self.budget.checked_sub(cost) {
+            self.budget = left;
+            return Some(());
+        }
+        let why = format!(
+            "{what} failed due to running out of cost budget, no further validation rules will be run"
+        );
+        self.problems.push(Problem::invalid(path, kind, &why));
+        None
+    }
+
     fn rule(
         &mut self,
         rule: &Rule,
@@ -197,17 +210,14 @@ impl Judge {
         };
         let kind = Value::from(schema.kind.map_or("", Kind::name));
         let result = scope.eval(expr);
-        let Some(left) = self.budget.checked_sub(CALL_BUDGET_MAX - budget.get()) else {
-            let why = "validation failed due to running out of cost budget, no further validation \
-                       rules will be run";
-            self.problems.push(Problem::invalid(path, &kind, why));
-            return None;
-        };
-        self.budget = left;
+        let spent = CALL_BUDGET_MAX - budget.get();
+        self.charge("validation", spent, path, &kind)?;
         match result {
             Ok(Val::Bool(true)) => {}
             Ok(_) => {
                 let message = rule.message_expr.as_ref().map(|it| scope.eval(it));
+                let spent = CALL_BUDGET_MAX - budget.get() - spent;
+                self.charge("messageExpression evaluation", spent, path, &kind)?;
                 let message = match message {
                     Some(Ok(Val::Text(text))) => Some(text.trim().to_owned()),
                     _ => None,

@@ -14,6 +14,7 @@ mod cel;
 mod compile;
 mod duplicates;
 mod embedded;
+mod error_list;
 mod field_path;
 mod formats;
 mod lists;
@@ -32,10 +33,11 @@ use serde_json::{Map, Value};
 pub use below::{Step, below};
 pub use compile::Compiler;
 pub use duplicates::{FINDINGS_MAX, duplicate_fields};
+pub use error_list::{ERRORS_MAX, ErrorList, Told};
 pub use field_path::{FieldPath, FieldPathFault, field_path};
 pub use member::{member, value};
 pub use path::JsonPath;
-pub use problem::Problem;
+pub use problem::{Problem, Problems};
 pub use structural::check;
 
 use node::Ref;
@@ -70,47 +72,50 @@ impl Schema {
     }
 
     /// All that is wrong with an object; on an update unchanged parts are not judged again.
-    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+    pub fn validate(&self, new: &Value, old: Option<&Value>) -> Problems {
         let mut problems = self.structure(new, old);
-        problems.extend(self.content(new, old, &problems));
+        let content = self.content(new, old, &problems);
+        problems.append(content);
         problems
     }
 
     /// What is wrong with the types and values of an object.
-    pub fn structure(&self, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+    pub fn structure(&self, new: &Value, old: Option<&Value>) -> Problems {
         validate::validate(&self.root, new, old)
     }
 
     /// The same of its status alone, which is told as if it were an object of its own.
-    pub fn structure_of_status(&self, new: &Value, old: Option<&Value>) -> Vec<Problem> {
+    pub fn structure_of_status(&self, new: &Value, old: Option<&Value>) -> Problems {
         let (Some(schema), Some(new)) = (self.root.property("status"), new.get("status")) else {
-            return Vec::new();
+            return Problems::default();
         };
         let old = old.and_then(|old| old.get("status"));
-        let mut problems = validate::validate(schema, new, old);
-        for problem in &mut problems {
-            problem.field = match problem.field.as_str() {
+        let problems = validate::validate(schema, new, old);
+        problems.map(|problem| Problem {
+            field: match problem.field.as_str() {
                 "<nil>" => "status".to_owned(),
                 field => format!("status.{field}"),
-            };
-        }
-        problems
+            },
+            ..problem
+        })
     }
 
     /// What is there twice in lists, and what the rules say. Rules are not looked at when `before`
     /// names something that they could trip over.
-    pub fn content(&self, new: &Value, old: Option<&Value>, before: &[Problem]) -> Vec<Problem> {
+    pub fn content(&self, new: &Value, old: Option<&Value>, before: &Problems) -> Problems {
         let was_unique = old.is_none_or(|old| lists::validate(&self.root, old).is_empty());
         let mut problems = if was_unique {
             lists::validate(&self.root, new)
         } else {
-            Vec::new()
+            Problems::default()
         };
         if self.root.has_rules {
-            if before.iter().any(Problem::blocks_rules) {
+            // Of more than are kept it is not known, and nothing is lost: the object is refused.
+            let is_blocking = before.iter().any(Problem::blocks_rules);
+            if is_blocking || before.dropped() > 0 {
                 problems.push(Problem::unchecked_rules());
             } else {
-                problems.extend(cel::validate(&self.root, new, old));
+                problems.append(cel::validate(&self.root, new, old));
             }
         }
         problems

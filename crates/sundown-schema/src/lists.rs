@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::Problem;
 use crate::below::{Step, below};
 use crate::node::{ListType, Node};
+use crate::{Problem, Problems};
 
 /// What is there twice.
-pub(crate) fn validate(root: &Node, object: &Value) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(crate) fn validate(root: &Node, object: &Value) -> Problems {
+    let mut problems = Problems::default();
     walk(root, object, "", &mut problems);
     problems
 }
@@ -53,7 +53,7 @@ pub(crate) fn old_of<'a>(
     }
 }
 
-fn walk(schema: &Node, value: &Value, path: &str, problems: &mut Vec<Problem>) {
+fn walk(schema: &Node, value: &Value, path: &str, problems: &mut Problems) {
     match value {
         Value::Object(map) => {
             for (name, value) in map {
@@ -87,7 +87,7 @@ fn walk(schema: &Node, value: &Value, path: &str, problems: &mut Vec<Problem>) {
 }
 
 /// Each value that is there more than once is told at its second place.
-fn repeated(values: Vec<Value>, path: &str, problems: &mut Vec<Problem>) {
+fn repeated(values: Vec<Value>, path: &str, problems: &mut Problems) {
     let mut times: BTreeMap<String, usize> = BTreeMap::new();
     for (index, value) in values.into_iter().enumerate() {
         let times = times.entry(value.to_string()).or_default();

@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde_json::Value;
 
+use crate::{ErrorList, Told};
+
 /// What is wrong with one field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
@@ -14,6 +16,9 @@ pub struct Problem {
     /// Kind of problem, value and explanation.
     pub text: String,
 }
+
+/// What is wrong with an object: the first of its problems.
+pub type Problems = ErrorList<Problem>;
 
 /// A value as Go writes it, which keeps away from what HTML would read.
 pub(crate) fn go_json(value: &Value) -> String {
@@ -132,6 +137,12 @@ impl Problem {
         let why = "some validation rules were not checked because the object was invalid; correct \
                    the existing errors to complete validation";
         Self::invalid("", &Value::Null, why)
+    }
+}
+
+impl Told for Problem {
+    fn byte_count(&self) -> usize {
+        self.field.len() + self.text.len()
     }
 }
 

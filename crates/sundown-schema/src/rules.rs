@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::cel::{self, Decl, REQUEST_BYTES_MAX, Ty};
 use crate::problem::go_json;
-use crate::{Problem, field_path};
+use crate::{Problem, Problems, field_path};
 
 /// What one rule may cost, at all places where it may hold.
 const RULE_COST_MAX: u64 = 10_000_000;
@@ -24,7 +24,7 @@ const REASONS: [&str; 4] = [
 ];
 
 /// What is wrong with the rules of a schema that is fine otherwise.
-pub(crate) fn check(schema: &Value, path: &str) -> Vec<Problem> {
+pub(crate) fn check(schema: &Value, path: &str) -> Problems {
     let mut judge = Judge::default();
     judge.texts(schema, path);
     if !judge.problems.is_empty() {
@@ -45,7 +45,7 @@ pub(crate) fn check(schema: &Value, path: &str) -> Vec<Problem> {
 
 #[derive(Default)]
 struct Judge {
-    problems: Vec<Problem>,
+    problems: Problems,
     cost: u64,
     dearest: Vec<(u64, String)>,
 }
@@ -77,7 +77,7 @@ impl Judge {
     fn texts(&mut self, schema: &Value, path: &str) {
         for (index, rule) in list(schema, "x-kubernetes-validations").iter().enumerate() {
             let at = |member: &str| format!("{path}.x-kubernetes-validations[{index}].{member}");
-            self.problems.extend(wording(rule, &at));
+            self.problems.append(wording(rule, &at));
             let own = text(rule, "fieldPath");
             if !own.is_empty() && field_path(own, schema).is_err() {
                 let why = "must be a valid path";
@@ -256,8 +256,8 @@ impl<'a> Place<'a> {
     }
 }
 
-fn wording(rule: &Value, at: &dyn Fn(&str) -> String) -> Vec<Problem> {
-    let mut problems = Vec::new();
+fn wording(rule: &Value, at: &dyn Fn(&str) -> String) -> Problems {
+    let mut problems = Problems::default();
     let (own, message) = (text(rule, "rule").trim(), text(rule, "message"));
     let has_lines = |text: &str| text.contains(['\n', '\r']);
     if own.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use crate::{Compiler, Problem, pattern, rules};
+use crate::{Compiler, Problem, Problems, pattern, rules};
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
@@ -36,17 +36,17 @@ const AT_ROOT: &[&str] = &[
 ];
 
 /// What keeps a schema from being registered. `has_status`: the status has its own endpoint.
-pub fn check(schema: &Value, path: &str, has_status: bool) -> Vec<Problem> {
+pub fn check(schema: &Value, path: &str, has_status: bool) -> Problems {
     let mut out = root(schema, path, has_status);
     let bad = bad_patterns(schema);
     node(schema, Level::Root, &bad, path, &mut out);
     out.sort_by_key(ToString::to_string);
-    let mut others = Vec::new();
+    let mut others = Problems::default();
     rest(schema, path, &mut others);
     let has_errors = !out.is_empty() || !others.is_empty();
-    out.extend(others);
+    out.append(others);
     if !has_errors {
-        out.extend(rules::check(schema, path));
+        out.append(rules::check(schema, path));
     }
     out
 }
@@ -75,8 +75,8 @@ fn bad_patterns(schema: &Value) -> Bad {
 }
 
 /// What only holds at the root.
-fn root(schema: &Value, path: &str, has_status: bool) -> Vec<Problem> {
-    let mut out = Vec::new();
+fn root(schema: &Value, path: &str, has_status: bool) -> Problems {
+    let mut out = Problems::default();
     if has_status {
         let members = schema.as_object().into_iter().flatten();
         let mut set = members.filter(|(_, value)| !value.is_null());
@@ -125,7 +125,7 @@ fn list<'a>(schema: &'a Value, name: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-fn node(schema: &Value, level: Level, bad: &Bad, path: &str, out: &mut Vec<Problem>) {
+fn node(schema: &Value, level: Level, bad: &Bad, path: &str, out: &mut Problems) {
     let kind = text(schema, "type");
     if kind == "array" && schema.get("items").is_none() {
         out.push(Problem::required(
@@ -190,7 +190,7 @@ fn node(schema: &Value, level: Level, bad: &Bad, path: &str, out: &mut Vec<Probl
 }
 
 /// At the root metadata may restrict names only.
-fn metadata(schema: &Value, path: &str, out: &mut Vec<Problem>) {
+fn metadata(schema: &Value, path: &str, out: &mut Problems) {
     let Some(metadata) = schema.pointer("/properties/metadata") else {
         return;
     };
@@ -208,7 +208,7 @@ fn metadata(schema: &Value, path: &str, out: &mut Vec<Problem>) {
 }
 
 /// Value validations, and the schemas below logical junctors.
-fn values(schema: &Value, is_int_or_string: bool, bad: &Bad, path: &str, out: &mut Vec<Problem>) {
+fn values(schema: &Value, is_int_or_string: bool, bad: &Bad, path: &str, out: &mut Problems) {
     for junctor in ["anyOf", "allOf", "oneOf"] {
         let all = list(schema, junctor);
         if all.is_empty() {
@@ -238,7 +238,7 @@ fn values(schema: &Value, is_int_or_string: bool, bad: &Bad, path: &str, out: &m
     }
 }
 
-fn below_junctor(schema: &Value, bad: &Bad, path: &str, out: &mut Vec<Problem>) {
+fn below_junctor(schema: &Value, bad: &Bad, path: &str, out: &mut Problems) {
     const FORBIDDEN: &[(&str, &str)] = &[
         ("type", "must be empty to be structural"),
         ("additionalProperties", "must be undefined to be structural"),
@@ -290,7 +290,7 @@ fn below_junctor(schema: &Value, bad: &Bad, path: &str, out: &mut Vec<Problem>) 
 }
 
 /// What is wrong beyond structure: types, lists, defaults.
-fn rest(schema: &Value, path: &str, out: &mut Vec<Problem>) {
+fn rest(schema: &Value, path: &str, out: &mut Problems) {
     let at = |name: &str| format!("{path}.{name}");
     let kind = text(schema, "type");
     if !kind.is_empty() && !TYPES.contains(&kind) {
@@ -339,16 +339,13 @@ fn rest(schema: &Value, path: &str, out: &mut Vec<Problem>) {
         let compiled = Compiler::default().compile(schema);
         let mut pruned = default.clone();
         let unknown = compiled.prune(&mut pruned);
-        for problem in compiled.validate(&pruned, None) {
-            let inside = match problem.field.as_str() {
+        out.append(compiled.validate(&pruned, None).map(|problem| Problem {
+            field: match problem.field.as_str() {
                 "<nil>" => below.clone(),
                 field => format!("{below}.{field}"),
-            };
-            out.push(Problem {
-                field: inside,
-                ..problem
-            });
-        }
+            },
+            ..problem
+        }));
         if !unknown.is_empty() && kind == "object" {
             let why = format!("must not have unknown fields: {}", unknown.join(", "));
             out.push(Problem::invalid(below, default, &why));
@@ -359,7 +356,7 @@ fn rest(schema: &Value, path: &str, out: &mut Vec<Problem>) {
     }
 }
 
-fn lists(schema: &Value, path: &str, out: &mut Vec<Problem>) {
+fn lists(schema: &Value, path: &str, out: &mut Problems) {
     let at = |name: &str| format!("{path}.{name}");
     let own = text(schema, "x-kubernetes-list-type");
     let keys = list(schema, "x-kubernetes-list-map-keys");

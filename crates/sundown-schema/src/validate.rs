@@ -6,20 +6,20 @@
 
 use serde_json::{Map, Value};
 
-use crate::Problem;
 use crate::below::{Step, below};
 use crate::formats;
 use crate::lists::{old_items, old_of};
 use crate::node::{Additional, Checks, Kind, Node, Ref};
+use crate::{Problem, Problems};
 
 /// What is wrong with an object.
-pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Vec<Problem> {
-    let mut problems = Vec::new();
+pub(crate) fn validate(root: &Node, new: &Value, old: Option<&Value>) -> Problems {
+    let mut problems = Problems::default();
     node(root, new, old, "", &mut problems);
     problems
 }
 
-fn node(schema: &Node, new: &Value, old: Option<&Value>, path: &str, out: &mut Vec<Problem>) {
+fn node(schema: &Node, new: &Value, old: Option<&Value>, path: &str, out: &mut Problems) {
     if old == Some(new) {
         return;
     }
@@ -44,7 +44,7 @@ fn node(schema: &Node, new: &Value, old: Option<&Value>, path: &str, out: &mut V
     }
 }
 
-fn kind(schema: &Node, value: &Value, path: &str, out: &mut Vec<Problem>) {
+fn kind(schema: &Node, value: &Value, path: &str, out: &mut Problems) {
     let found = match value {
         Value::Null => {
             if schema.is_nullable {
@@ -79,20 +79,20 @@ fn kind(schema: &Node, value: &Value, path: &str, out: &mut Vec<Problem>) {
     out.push(Problem::type_invalid(path, &Value::from(found), &why));
 }
 
-fn junctors(checks: &Checks, value: &Value, path: &str, out: &mut Vec<Problem>) {
+fn junctors(checks: &Checks, value: &Value, path: &str, out: &mut Problems) {
     let unnamed = |why: String| Problem::invalid("", &Value::from(""), &why);
     let run = |schema: &Ref| {
-        let mut problems = Vec::new();
+        let mut problems = Problems::default();
         node(schema, value, None, path, &mut problems);
         problems
     };
     if !checks.any_of.is_empty() {
         let results: Vec<_> = checks.any_of.iter().map(run).collect();
-        if !results.iter().any(Vec::is_empty) {
+        if !results.iter().any(Problems::is_empty) {
             out.push(unnamed(format!(
                 "{path:?} must validate at least one schema (anyOf)"
             )));
-            out.extend(best(results));
+            out.append(best(results));
         }
     }
     if !checks.one_of.is_empty() {
@@ -109,13 +109,15 @@ fn junctors(checks: &Checks, value: &Value, path: &str, out: &mut Vec<Problem>) 
             )));
         }
         if valid == 0 {
-            out.extend(best(results));
+            out.append(best(results));
         }
     }
     if !checks.all_of.is_empty() {
         let results: Vec<_> = checks.all_of.iter().map(run).collect();
         let valid = results.iter().filter(|it| it.is_empty()).count();
-        out.extend(results.into_iter().flatten());
+        for problems in results {
+            out.append(problems);
+        }
         if valid != checks.all_of.len() {
             let none = if valid == 0 { ". None validated" } else { "" };
             out.push(unnamed(format!(
@@ -131,11 +133,14 @@ fn junctors(checks: &Checks, value: &Value, path: &str, out: &mut Vec<Problem>) 
 }
 
 /// The result that came closest, the first of them.
-fn best(results: Vec<Vec<Problem>>) -> Vec<Problem> {
-    results.into_iter().min_by_key(Vec::len).unwrap_or_default()
+fn best(results: Vec<Problems>) -> Problems {
+    results
+        .into_iter()
+        .min_by_key(Problems::len)
+        .unwrap_or_default()
 }
 
-fn text(checks: Option<&Checks>, value: &str, path: &str, out: &mut Vec<Problem>) {
+fn text(checks: Option<&Checks>, value: &str, path: &str, out: &mut Problems) {
     let Some(checks) = checks else { return };
     let shown = Value::from(value);
     let length = value.chars().count() as u64;
@@ -160,13 +165,7 @@ fn text(checks: Option<&Checks>, value: &str, path: &str, out: &mut Vec<Problem>
     }
 }
 
-fn number(
-    schema: &Node,
-    checks: Option<&Checks>,
-    shown: &Value,
-    path: &str,
-    out: &mut Vec<Problem>,
-) {
+fn number(schema: &Node, checks: Option<&Checks>, shown: &Value, path: &str, out: &mut Problems) {
     let (Some(checks), Some(value)) = (checks, shown.as_f64()) else {
         return;
     };
@@ -210,7 +209,7 @@ fn number(
     }
 }
 
-fn items(schema: &Node, list: &[Value], old: Option<&Value>, path: &str, out: &mut Vec<Problem>) {
+fn items(schema: &Node, list: &[Value], old: Option<&Value>, path: &str, out: &mut Problems) {
     if let Some(items) = &schema.items {
         let old_items = old_items(schema, old);
         for (index, item) in list.iter().enumerate() {
@@ -236,7 +235,7 @@ fn members(
     map: &Map<String, Value>,
     old: Option<&Value>,
     path: &str,
-    out: &mut Vec<Problem>,
+    out: &mut Problems,
 ) {
     let count = map.len() as u64;
     if let Some(checks) = schema.checks.as_deref() {
@@ -271,9 +270,9 @@ fn members(
     }
 }
 
-fn choices(checks: Option<&Checks>, value: &Value, path: &str, out: &mut Vec<Problem>) {
+fn choices(checks: Option<&Checks>, value: &Value, path: &str, out: &mut Problems) {
     let Some(checks) = checks else { return };
     if !checks.choices.is_empty() && !checks.choices.contains(value) {
-        out.push(Problem::unsupported(path, value, &*checks.choices));
+        out.push_with(|| Problem::unsupported(path, value, &*checks.choices));
     }
 }

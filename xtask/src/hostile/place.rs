@@ -325,7 +325,7 @@ impl Drop for Plane<'_> {
 }
 
 /// Waits for a state, with a bound.
-pub(crate) fn until(what: &str, is_so: impl Fn() -> Result<bool>) -> Result<()> {
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> Result<bool>) -> Result<()> {
     let begun_at = Instant::now();
     while !is_so()? {
         ensure!(begun_at.elapsed() < WAIT_MAX, "waited {WAIT_MAX:?}: {what}");

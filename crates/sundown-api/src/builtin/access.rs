@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::place::{At, IMMUTABLE};
 use super::{each, section, set};
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -41,8 +41,8 @@ pub(super) fn default_binding(object: &mut Document) {
 }
 
 /// What is wrong with a role; upstream tells of missing verbs at the end.
-pub(super) fn validate_role(kind: &str, object: &Document) -> Vec<FieldError> {
-    let (mut errors, mut verbs) = (Vec::new(), Vec::new());
+pub(super) fn validate_role(kind: &str, object: &Document) -> Errors {
+    let (mut errors, mut verbs) = (Errors::default(), Errors::default());
     for rule in At::new(object.rest.get("rules"), "rules").items() {
         let is_empty = |member: &str| rule.child(member).items().next().is_none();
         if is_empty("verbs") {
@@ -68,13 +68,13 @@ pub(super) fn validate_role(kind: &str, object: &Document) -> Vec<FieldError> {
             errors.push(rule.child("resources").required(why));
         }
     }
-    errors.extend(verbs);
+    errors.append(verbs);
     errors
 }
 
 /// What is wrong with a binding.
-pub(super) fn validate_binding(kind: &str, object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_binding(kind: &str, object: &Document) -> Errors {
+    let mut errors = Errors::default();
     let role = At::new(object.rest.get("roleRef"), "roleRef");
     let group = role.child("apiGroup");
     if group.text() != GROUP {
@@ -99,7 +99,7 @@ pub(super) fn validate_binding(kind: &str, object: &Document) -> Vec<FieldError>
     errors
 }
 
-fn validate_subject(kind: &str, subject: &At<'_>, errors: &mut Vec<FieldError>) {
+fn validate_subject(kind: &str, subject: &At<'_>, errors: &mut Errors) {
     let group = subject.child("apiGroup");
     match subject.text_of("kind") {
         "ServiceAccount" => {
@@ -122,9 +122,9 @@ fn validate_subject(kind: &str, subject: &At<'_>, errors: &mut Vec<FieldError>) 
 }
 
 /// A binding stays with its role. Upstream shows the names of its own struct.
-pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError> {
+pub(super) fn validate_change(old: &Document, new: &Document) -> Errors {
     if old.at(&["roleRef"]) == new.at(&["roleRef"]) {
-        return Vec::new();
+        return Errors::default();
     }
     let text = |member: &str| json!(new.text_at(&["roleRef", member]));
     let shown = format!(
@@ -133,5 +133,5 @@ pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError>
         text("kind"),
         text("name")
     );
-    vec![FieldError::invalid_as("roleRef", &shown, IMMUTABLE)]
+    Errors::from([FieldError::invalid_as("roleRef", &shown, IMMUTABLE)])
 }

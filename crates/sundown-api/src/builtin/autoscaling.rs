@@ -5,7 +5,7 @@ use serde_json::json;
 use super::place::At;
 use super::set;
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 /// Fills in an autoscaler.
 pub(super) fn default(object: &mut Document) {
@@ -19,9 +19,9 @@ pub(super) fn default(object: &mut Document) {
 }
 
 /// What is wrong with an autoscaler; upstream tells of a missing maximum at the end.
-pub(super) fn validate(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let (min, max) = (spec.child("minReplicas"), spec.child("maxReplicas"));
     let highest = max.number().unwrap_or(0);
     if min.number().is_some_and(|lowest| highest < lowest) {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::place::At;
 use crate::dns;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::quantity::Quantity;
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -13,7 +13,7 @@ const SOURCES: &str = "must specify one of: `fieldRef`, `resourceFieldRef`, `con
                        `secretKeyRef` or `fileKeyRef`";
 
 /// What is wrong with the containers of a pod.
-pub(super) fn validate(list: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(list: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     if list.items().next().is_none() {
         errors.push(list.required(""));
@@ -35,7 +35,7 @@ pub(super) fn validate_init(
     list: &At<'_>,
     others: &At<'_>,
     volumes: &BTreeSet<&str>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Errors,
 ) {
     let mut names: BTreeSet<&str> = others.items().map(|it| it.text_of("name")).collect();
     for container in list.items() {
@@ -65,7 +65,7 @@ pub(super) fn validate_init(
     }
 }
 
-fn common(container: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Vec<FieldError>) {
+fn common(container: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     container.child("name").label_name(errors);
     let image = container.child("image");
     if image.text().is_empty() {
@@ -81,7 +81,7 @@ fn common(container: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Vec<FieldEr
     resources(&container.child("resources"), errors);
 }
 
-fn ports(list: &At<'_>, errors: &mut Vec<FieldError>) {
+fn ports(list: &At<'_>, errors: &mut Errors) {
     let mut names = BTreeSet::new();
     for port in list.items() {
         let name = port.child("name");
@@ -106,7 +106,7 @@ fn ports(list: &At<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// Two containers of one pod cannot have one port of the host.
-fn host_ports(containers: &At<'_>, errors: &mut Vec<FieldError>) {
+fn host_ports(containers: &At<'_>, errors: &mut Errors) {
     let mut taken = BTreeSet::new();
     for port in containers.items().flat_map(|it| it.child("ports").items()) {
         let number = port.child("hostPort").number().unwrap_or(0);
@@ -120,7 +120,7 @@ fn host_ports(containers: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn environment(container: &At<'_>, errors: &mut Vec<FieldError>) {
+fn environment(container: &At<'_>, errors: &mut Errors) {
     for variable in container.child("env").items() {
         let name = variable.child("name");
         if name.text().is_empty() {
@@ -156,7 +156,7 @@ fn environment(container: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn value_from(source: &At<'_>, value: &str, errors: &mut Vec<FieldError>) {
+fn value_from(source: &At<'_>, value: &str, errors: &mut Errors) {
     let mut count = 0;
     for kind in [
         "fieldRef",
@@ -198,7 +198,7 @@ fn value_from(source: &At<'_>, value: &str, errors: &mut Vec<FieldError>) {
     errors.push(FieldError::invalid(&*source.path, "", why));
 }
 
-fn named_reference(reference: &At<'_>, errors: &mut Vec<FieldError>) {
+fn named_reference(reference: &At<'_>, errors: &mut Errors) {
     let name = reference.child("name");
     if name.text().is_empty() {
         errors.push(name.required(""));
@@ -207,7 +207,7 @@ fn named_reference(reference: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn mounts(container: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Vec<FieldError>) {
+fn mounts(container: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Errors) {
     let list = container.child("volumeMounts");
     let mut paths = BTreeSet::new();
     for mount in list.items() {
@@ -237,7 +237,7 @@ fn mounts(container: &At<'_>, volumes: &BTreeSet<&str>, errors: &mut Vec<FieldEr
     }
 }
 
-fn resources(resources: &At<'_>, errors: &mut Vec<FieldError>) {
+fn resources(resources: &At<'_>, errors: &mut Errors) {
     let amount = |at: &At<'_>| Quantity::parse(at.text()).map_or(0, Quantity::billionths);
     let (limits, requests) = (resources.child("limits"), resources.child("requests"));
     for (list, is_request) in [(&limits, false), (&requests, true)] {
@@ -265,7 +265,7 @@ fn resources(resources: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn resource_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
+fn resource_name(name: &str, path: &str, errors: &mut Errors) {
     let wrong = dns::qualified_name(name);
     let is_fine = wrong.is_empty();
     for why in wrong {
@@ -281,7 +281,7 @@ fn resource_name(name: &str, path: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn lifecycle(lifecycle: &At<'_>, errors: &mut Vec<FieldError>) {
+fn lifecycle(lifecycle: &At<'_>, errors: &mut Errors) {
     for member in ["postStart", "preStop"] {
         let own = lifecycle.child(member);
         if own.is_set() {
@@ -290,7 +290,7 @@ fn lifecycle(lifecycle: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn probes(container: &At<'_>, errors: &mut Vec<FieldError>) {
+fn probes(container: &At<'_>, errors: &mut Errors) {
     for member in ["livenessProbe", "readinessProbe", "startupProbe"] {
         let probe = container.child(member);
         if !probe.is_set() {
@@ -312,7 +312,7 @@ fn probes(container: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn handler(handler: &At<'_>, errors: &mut Vec<FieldError>) {
+fn handler(handler: &At<'_>, errors: &mut Errors) {
     let kinds = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
     let kinds = kinds.map(|kind| (kind, handler.child(kind)));
     let mut set = kinds.iter().filter(|(_, own)| own.is_set());

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::place::At;
 use crate::dns;
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 
 const CHARACTERS_MAX: usize = 128;
@@ -23,8 +23,8 @@ pub(crate) const EVENT_NAMES: &[(&str, &str)] = &[
 ];
 
 /// What is wrong with an event; the newer group is stricter.
-pub(super) fn validate(ty: &Type, object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(ty: &Type, object: &Document) -> Errors {
+    let mut errors = Errors::default();
     let is_new = !ty.resource.group().is_empty();
     let has_time = object
         .at(&["eventTime"])
@@ -54,8 +54,8 @@ pub(super) fn validate(ty: &Type, object: &Document) -> Vec<FieldError> {
 }
 
 /// What of an event of the newer group may not change.
-pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_change(old: &Document, new: &Document) -> Errors {
+    let mut errors = Errors::default();
     for (member, shown) in [
         ("involvedObject", "involvedObject"),
         ("reason", "reason"),
@@ -77,7 +77,7 @@ pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError>
     errors
 }
 
-fn validate_new(is_new: bool, event: &Map<String, Value>, errors: &mut Vec<FieldError>) {
+fn validate_new(is_new: bool, event: &Map<String, Value>, errors: &mut Errors) {
     let controller = if is_new {
         "reportingController"
     } else {
@@ -107,7 +107,7 @@ fn validate_new(is_new: bool, event: &Map<String, Value>, errors: &mut Vec<Field
     }
 }
 
-fn validate_strictly(has_time: bool, event: &Map<String, Value>, errors: &mut Vec<FieldError>) {
+fn validate_strictly(has_time: bool, event: &Map<String, Value>, errors: &mut Errors) {
     let at = |member: &str| At::new(event.get(member), member);
     let series = at("series");
     if series.is_set() && series.child("count").number().unwrap_or(0) < 2 {

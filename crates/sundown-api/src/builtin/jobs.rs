@@ -10,7 +10,7 @@ use super::pod_rules::validate_template;
 use super::pods::default_template;
 use super::{cron, labels, section, set};
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 const UID_LABEL: &str = "batch.kubernetes.io/controller-uid";
 const NAME_LABEL: &str = "batch.kubernetes.io/job-name";
@@ -98,9 +98,9 @@ pub(super) fn default_cron_job(object: &mut Document) {
 }
 
 /// What is wrong with a job.
-pub(super) fn validate_job(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_job(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     validate_generated(object, &spec, &mut errors);
     validate_spec(&spec, &mut errors);
     let selector = spec.child("selector");
@@ -117,7 +117,7 @@ pub(super) fn validate_job(object: &Document) -> Vec<FieldError> {
 }
 
 /// A selector that was not asked for by hand is the generated one.
-fn validate_generated(object: &Document, spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn validate_generated(object: &Document, spec: &At<'_>, errors: &mut Errors) {
     let selector = spec.child("selector");
     if spec.child("manualSelector").is_true() || !selector.is_set() {
         return;
@@ -147,7 +147,7 @@ fn validate_generated(object: &Document, spec: &At<'_>, errors: &mut Vec<FieldEr
     }
 }
 
-fn validate_spec(spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn validate_spec(spec: &At<'_>, errors: &mut Errors) {
     let numbers = [
         "parallelism",
         "completions",
@@ -184,7 +184,7 @@ fn validate_spec(spec: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn validate_mode(spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn validate_mode(spec: &At<'_>, errors: &mut Errors) {
     let mode = spec.child("completionMode");
     let (completions, parallelism) = (spec.child("completions"), spec.child("parallelism"));
     let failed = spec.child("maxFailedIndexes");
@@ -221,9 +221,9 @@ fn validate_mode(spec: &At<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// What is wrong with a schedule of jobs.
-pub(super) fn validate_cron_job(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_cron_job(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let schedule = spec.child("schedule");
     if schedule.text().is_empty() {
         errors.push(schedule.required(""));
@@ -265,19 +265,19 @@ pub(super) fn validate_cron_job(object: &Document) -> Vec<FieldError> {
 }
 
 /// What of a job may not change.
-pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError> {
+pub(super) fn validate_change(old: &Document, new: &Document) -> Errors {
     let (before, after) = (
         At::new(old.rest.get("spec"), "spec"),
         At::new(new.rest.get("spec"), "spec"),
     );
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let (was, is) = (before.child("completions"), after.child("completions"));
     if after.text_of("completionMode") != "Indexed" {
         is.same_as(&was, &mut errors);
     } else if was.value != is.value && is.value != after.child("parallelism").value {
         errors.push(is.invalid("can only be modified in tandem with spec.parallelism"));
     }
-    let same = |member: &str, errors: &mut Vec<FieldError>| {
+    let same = |member: &str, errors: &mut Errors| {
         after.child(member).same_as(&before.child(member), errors);
     };
     same("selector", &mut errors);
@@ -295,7 +295,7 @@ pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError>
 }
 
 /// The template of a suspended job without pods may get other labels, resources and places to run.
-fn template_change(old: &Document, before: &At<'_>, after: &At<'_>, errors: &mut Vec<FieldError>) {
+fn template_change(old: &Document, before: &At<'_>, after: &At<'_>, errors: &mut Errors) {
     let is_suspended = before.child("suspend").is_true();
     let has_started = old
         .at(&["status", "startTime"])

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::place::At;
 use crate::dns;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 /// What is wrong with a label selector.
-pub(super) fn validate(selector: &At<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn validate(selector: &At<'_>, errors: &mut Errors) {
     selector.child("matchLabels").labels(errors);
     for rule in selector.child("matchExpressions").items() {
         let values = rule.child("values");
@@ -40,7 +40,7 @@ pub(super) fn validate(selector: &At<'_>, errors: &mut Vec<FieldError>) {
 
 /// Whether a label selector can be used at all.
 pub(super) fn is_sound(selector: &At<'_>) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     validate(selector, &mut errors);
     errors.is_empty()
 }

@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use crate::dns;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 static NULL: Value = Value::Null;
 
@@ -106,21 +106,21 @@ impl<'a> At<'a> {
     }
 
     /// A number that may be missing, but not negative.
-    pub(super) fn not_negative(&self, errors: &mut Vec<FieldError>) {
+    pub(super) fn not_negative(&self, errors: &mut Errors) {
         if self.number().is_some_and(|number| number < 0) {
             errors.push(self.invalid(NOT_NEGATIVE));
         }
     }
 
     /// The members of this that may be missing, but not negative.
-    pub(super) fn none_negative(&self, members: &[&str], errors: &mut Vec<FieldError>) {
+    pub(super) fn none_negative(&self, members: &[&str], errors: &mut Errors) {
         for member in members {
             self.child(member).not_negative(errors);
         }
     }
 
     /// One of these texts; nothing is an error of its own.
-    pub(super) fn one_of(&self, supported: &[&str], errors: &mut Vec<FieldError>) {
+    pub(super) fn one_of(&self, supported: &[&str], errors: &mut Errors) {
         if self.text().is_empty() {
             errors.push(self.required(""));
         } else if !supported.contains(&self.text()) {
@@ -129,14 +129,14 @@ impl<'a> At<'a> {
     }
 
     /// A text in one of the forms of names.
-    pub(super) fn named(&self, form: fn(&str) -> Vec<String>, errors: &mut Vec<FieldError>) {
+    pub(super) fn named(&self, form: fn(&str) -> Vec<String>, errors: &mut Errors) {
         for why in form(self.text()) {
             errors.push(FieldError::invalid(&*self.path, self.text(), &why));
         }
     }
 
     /// A name that must be there, in the form of a DNS label.
-    pub(super) fn label_name(&self, errors: &mut Vec<FieldError>) {
+    pub(super) fn label_name(&self, errors: &mut Errors) {
         if self.text().is_empty() {
             errors.push(self.required(""));
         } else {
@@ -145,7 +145,7 @@ impl<'a> At<'a> {
     }
 
     /// The number of a port.
-    pub(super) fn port(&self, errors: &mut Vec<FieldError>) {
+    pub(super) fn port(&self, errors: &mut Errors) {
         let number = self.number().unwrap_or(0);
         if !(1..=65535).contains(&number) {
             let why = "must be between 1 and 65535, inclusive";
@@ -154,7 +154,7 @@ impl<'a> At<'a> {
     }
 
     /// The number or the name of a port.
-    pub(super) fn port_or_name(&self, errors: &mut Vec<FieldError>) {
+    pub(super) fn port_or_name(&self, errors: &mut Errors) {
         if self.value.is_string() {
             self.named(dns::port_name, errors);
         } else {
@@ -163,7 +163,7 @@ impl<'a> At<'a> {
     }
 
     /// Labels under this path.
-    pub(super) fn labels(&self, errors: &mut Vec<FieldError>) {
+    pub(super) fn labels(&self, errors: &mut Errors) {
         for (key, value) in self.value.as_object().into_iter().flatten() {
             for why in dns::qualified_name(key) {
                 errors.push(FieldError::invalid(&*self.path, key.as_str(), &why));
@@ -175,7 +175,7 @@ impl<'a> At<'a> {
     }
 
     /// A field that has to stay as it was.
-    pub(super) fn same_as(&self, old: &At<'_>, errors: &mut Vec<FieldError>) {
+    pub(super) fn same_as(&self, old: &At<'_>, errors: &mut Errors) {
         if self.value != old.value {
             errors.push(self.invalid(IMMUTABLE));
         }

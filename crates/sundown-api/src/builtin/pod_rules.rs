@@ -9,7 +9,7 @@ use super::containers;
 use super::place::At;
 use crate::dns;
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 const RESTART_POLICIES: [&str; 3] = ["Always", "OnFailure", "Never"];
 const DNS_POLICIES: [&str; 4] = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
@@ -20,9 +20,9 @@ const MAY_CHANGE: &str = "pod updates may not change fields other than \
                           it was previously negative)";
 
 /// What is wrong with a pod.
-pub(super) fn validate_pod(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_pod(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     validate_spec(&spec, &BTreeSet::new(), &mut errors);
     if spec.text_of("serviceAccountName").is_empty() {
         for volume in spec.child("volumes").items() {
@@ -48,11 +48,7 @@ pub(super) fn validate_pod(object: &Document) -> Vec<FieldError> {
 }
 
 /// What is wrong with the template of pods; the claims that somebody else adds are volumes, too.
-pub(super) fn validate_template(
-    template: &At<'_>,
-    claims: &BTreeSet<&str>,
-    errors: &mut Vec<FieldError>,
-) {
+pub(super) fn validate_template(template: &At<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     // Upstream leaves `metadata` out of these paths.
     let labels = template.down(&["metadata", "labels"]);
     At::new(Some(labels.value), template.path_of("labels")).labels(errors);
@@ -64,7 +60,7 @@ pub(super) fn validate_template(
     }
 }
 
-fn validate_spec(spec: &At<'_>, claims: &BTreeSet<&str>, errors: &mut Vec<FieldError>) {
+fn validate_spec(spec: &At<'_>, claims: &BTreeSet<&str>, errors: &mut Errors) {
     let volumes = spec.child("volumes");
     let mut names = volumes_of(&volumes, errors);
     names.extend(claims.iter().copied());
@@ -108,17 +104,17 @@ fn validate_spec(spec: &At<'_>, claims: &BTreeSet<&str>, errors: &mut Vec<FieldE
     }
 }
 
-fn named(at: &At<'_>, form: fn(&str) -> Vec<String>, errors: &mut Vec<FieldError>) {
+fn named(at: &At<'_>, form: fn(&str) -> Vec<String>, errors: &mut Errors) {
     if !at.text().is_empty() {
         at.named(form, errors);
     }
 }
 
 /// The names of the volumes that are fine.
-fn volumes_of<'a>(volumes: &At<'a>, errors: &mut Vec<FieldError>) -> BTreeSet<&'a str> {
+fn volumes_of<'a>(volumes: &At<'a>, errors: &mut Errors) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
     for volume in volumes.items() {
-        let mut wrong = Vec::new();
+        let mut wrong = Errors::default();
         volume_source(&volume, &mut wrong);
         let name = volume.child("name");
         name.label_name(&mut wrong);
@@ -128,12 +124,12 @@ fn volumes_of<'a>(volumes: &At<'a>, errors: &mut Vec<FieldError>) -> BTreeSet<&'
         if wrong.is_empty() {
             names.insert(name.text());
         }
-        errors.extend(wrong);
+        errors.append(wrong);
     }
     names
 }
 
-fn volume_source(volume: &At<'_>, errors: &mut Vec<FieldError>) {
+fn volume_source(volume: &At<'_>, errors: &mut Errors) {
     let members = volume.value.as_object().into_iter().flatten();
     let sources: Vec<At<'_>> = members
         .filter(|(member, value)| *member != "name" && !value.is_null())
@@ -171,7 +167,7 @@ fn volume_source(volume: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn host_network(containers: &At<'_>, errors: &mut Vec<FieldError>) {
+fn host_network(containers: &At<'_>, errors: &mut Errors) {
     for port in containers.items().flat_map(|it| it.child("ports").items()) {
         let own = port.child("containerPort").number().unwrap_or(0);
         let host = port.child("hostPort").number().unwrap_or(0);
@@ -183,7 +179,7 @@ fn host_network(containers: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn tolerate(toleration: &At<'_>, errors: &mut Vec<FieldError>) {
+fn tolerate(toleration: &At<'_>, errors: &mut Errors) {
     let (key, operator) = (toleration.child("key"), toleration.child("operator"));
     if !key.text().is_empty() {
         key.named(dns::qualified_name, errors);
@@ -216,12 +212,12 @@ fn tolerate(toleration: &At<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// What of a pod may not change.
-pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError> {
+pub(super) fn validate_change(old: &Document, new: &Document) -> Errors {
     let (before, after) = (
         At::new(old.rest.get("spec"), "spec"),
         At::new(new.rest.get("spec"), "spec"),
     );
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     for list in ["containers", "initContainers"] {
         let (before, after) = (before.child(list), after.child(list));
         if before.items().count() != after.items().count() {
@@ -256,7 +252,7 @@ pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError>
     errors
 }
 
-fn only_added_tolerations(before: &At<'_>, after: &At<'_>, errors: &mut Vec<FieldError>) {
+fn only_added_tolerations(before: &At<'_>, after: &At<'_>, errors: &mut Errors) {
     let list = after.child("tolerations");
     let seconds = "tolerationSeconds";
     let without_seconds = |value: &Value| {

@@ -8,14 +8,14 @@ use super::labels;
 use super::place::At;
 use crate::dns;
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 const SECRET_BYTES_MAX: usize = 1024 * 1024;
 
 /// What is wrong with a lease.
-pub(super) fn validate_lease(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_lease(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let duration = spec.child("leaseDurationSeconds");
     if duration.number().is_some_and(|seconds| seconds <= 0) {
         errors.push(duration.invalid("must be greater than 0"));
@@ -25,9 +25,9 @@ pub(super) fn validate_lease(object: &Document) -> Vec<FieldError> {
 }
 
 /// What is wrong with a disruption budget.
-pub(super) fn validate_budget(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_budget(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let bounds = ["minAvailable", "maxUnavailable"].map(|member| spec.child(member));
     if bounds.iter().all(At::is_set) {
         errors.push(spec.invalid("minAvailable and maxUnavailable cannot be both set"));
@@ -44,9 +44,9 @@ pub(super) fn validate_budget(object: &Document) -> Vec<FieldError> {
 }
 
 /// What is wrong with a class of priorities.
-pub(super) fn validate_priority(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_priority(object: &Document) -> Errors {
     const USER_MAX: i64 = 1_000_000_000;
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let name = object.metadata.name.as_str();
     let value = At::new(object.rest.get("value"), "value");
     if name.starts_with("system-") {
@@ -65,8 +65,8 @@ pub(super) fn validate_priority(object: &Document) -> Vec<FieldError> {
 }
 
 /// What of a class of priorities may not change.
-pub(super) fn validate_priority_change(old: &Document, new: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_priority_change(old: &Document, new: &Document) -> Errors {
+    let mut errors = Errors::default();
     if old.rest.get("value") != new.rest.get("value") {
         errors.push(FieldError::forbidden(
             "value",
@@ -82,9 +82,9 @@ pub(super) fn validate_priority_change(old: &Document, new: &Document) -> Vec<Fi
 }
 
 /// What is wrong with an ingress.
-pub(super) fn validate_ingress(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_ingress(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     let (rules, backend) = (spec.child("rules"), spec.child("defaultBackend"));
     if rules.items().next().is_none() && !backend.is_set() {
         let why = "either `defaultBackend` or `rules` must be specified";
@@ -110,7 +110,7 @@ pub(super) fn validate_ingress(object: &Document) -> Vec<FieldError> {
     errors
 }
 
-fn validate_path(path: &At<'_>, errors: &mut Vec<FieldError>) {
+fn validate_path(path: &At<'_>, errors: &mut Errors) {
     let kind = path.child("pathType");
     if !kind.is_set() {
         errors.push(kind.required("pathType must be specified"));
@@ -128,7 +128,7 @@ fn validate_path(path: &At<'_>, errors: &mut Vec<FieldError>) {
     validate_backend(&path.child("backend"), errors);
 }
 
-fn validate_backend(backend: &At<'_>, errors: &mut Vec<FieldError>) {
+fn validate_backend(backend: &At<'_>, errors: &mut Errors) {
     let (service, resource) = (backend.child("service"), backend.child("resource"));
     match (service.is_set(), resource.is_set()) {
         (true, true) => {
@@ -160,8 +160,8 @@ fn validate_backend(backend: &At<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// What is wrong with a config map.
-pub(super) fn validate_config_map(object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_config_map(object: &Document) -> Errors {
+    let mut errors = Errors::default();
     let mut bytes = 0;
     for member in ["data", "binaryData"] {
         let map = object.rest.get(member).and_then(Value::as_object);
@@ -182,8 +182,8 @@ pub(super) fn validate_config_map(object: &Document) -> Vec<FieldError> {
 }
 
 /// What is wrong with a secret.
-pub(super) fn validate_secret(object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_secret(object: &Document) -> Errors {
+    let mut errors = Errors::default();
     let data = object.rest.get("data").and_then(Value::as_object);
     let decoded = |key: &str| {
         let text = data?.get(key)?.as_str()?;
@@ -230,11 +230,7 @@ pub(super) fn validate_secret(object: &Document) -> Vec<FieldError> {
     errors
 }
 
-fn json_content(
-    decoded: &dyn Fn(&str) -> Option<Vec<u8>>,
-    key: &str,
-    errors: &mut Vec<FieldError>,
-) {
+fn json_content(decoded: &dyn Fn(&str) -> Option<Vec<u8>>, key: &str, errors: &mut Errors) {
     let at = format!("data[{key}]");
     let Some(content) = decoded(key) else {
         errors.push(FieldError::required(at, ""));
@@ -252,7 +248,7 @@ fn json_content(
     }
 }
 
-fn keyed(member: &str, key: &str, errors: &mut Vec<FieldError>) {
+fn keyed(member: &str, key: &str, errors: &mut Errors) {
     for why in dns::config_key(key) {
         errors.push(FieldError::invalid(format!("{member}[{key}]"), key, &why));
     }

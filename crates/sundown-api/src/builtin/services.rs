@@ -14,7 +14,7 @@ use super::place::At;
 use super::{each, set};
 use crate::dns;
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 /// The addresses of services: 10.96.0.0/16, as most clusters have it.
 const NETWORK: u32 = 0x0a60_0000;
@@ -254,8 +254,8 @@ fn seed(uid: &str) -> u32 {
 }
 
 /// What is wrong with a service.
-pub(super) fn validate(object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate(object: &Document) -> Errors {
+    let mut errors = Errors::default();
     let spec = At::new(object.rest.get("spec"), "spec");
     let kind = spec.text_of("type");
     let is_headless = spec.text_of("clusterIP") == "None";
@@ -295,7 +295,7 @@ pub(super) fn validate(object: &Document) -> Vec<FieldError> {
     errors
 }
 
-fn external(spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn external(spec: &At<'_>, errors: &mut Errors) {
     for member in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         let own = spec.child(member);
         let is_empty = own.value.as_array().is_some_and(Vec::is_empty);
@@ -315,7 +315,7 @@ fn validate_port<'a>(
     port: &At<'a>,
     needs_name: bool,
     names: &mut BTreeSet<&'a str>,
-    errors: &mut Vec<FieldError>,
+    errors: &mut Errors,
 ) {
     let name = port.child("name");
     if !name.text().is_empty() {
@@ -335,7 +335,7 @@ fn validate_port<'a>(
     }
 }
 
-fn addresses(spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn addresses(spec: &At<'_>, errors: &mut Errors) {
     for address in spec.child("clusterIPs").items() {
         let text = address.text();
         if text != "None" && text.parse::<IpAddr>().is_err() {
@@ -350,7 +350,7 @@ fn addresses(spec: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn duplicates(ports: &At<'_>, errors: &mut Vec<FieldError>) {
+fn duplicates(ports: &At<'_>, errors: &mut Errors) {
     let mut numbers = BTreeSet::new();
     for port in ports.items() {
         let number = port.child("nodePort");
@@ -385,8 +385,8 @@ fn duplicates(ports: &At<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// What is wrong with endpoints.
-pub(super) fn validate_endpoints(object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_endpoints(object: &Document) -> Errors {
+    let mut errors = Errors::default();
     for subset in At::new(object.rest.get("subsets"), "subsets").items() {
         let ports = subset.child("ports");
         let needs_name = ports.items().count() > 1;
@@ -405,13 +405,13 @@ pub(super) fn validate_endpoints(object: &Document) -> Vec<FieldError> {
 }
 
 /// The address of a service stays, unless its type changes.
-pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError> {
+pub(super) fn validate_change(old: &Document, new: &Document) -> Errors {
     let address = |service: &Document| service.text_at(&["spec", "clusterIP"]).to_owned();
     let (before, after) = (address(old), address(new));
     if before.is_empty() || before == after || new.text_at(&["spec", "type"]) == "ExternalName" {
-        return Vec::new();
+        return Errors::default();
     }
     let why = "may not change once set";
     let shown = json!([after]);
-    vec![FieldError::invalid("spec.clusterIPs[0]", shown, why)]
+    Errors::from([FieldError::invalid("spec.clusterIPs[0]", shown, why)])
 }

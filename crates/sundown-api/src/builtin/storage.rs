@@ -6,7 +6,7 @@ use super::place::At;
 use super::{labels, section, set};
 use crate::dns;
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::quantity::Quantity;
 
 const MODES: [&str; 4] = [
@@ -42,9 +42,9 @@ pub(super) fn default_volume(object: &mut Document) {
 }
 
 /// What is wrong with a claim.
-pub(super) fn validate_claim(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_claim(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     access_modes(&spec, "at least 1 access mode is required", &mut errors);
     let selector = spec.child("selector");
     if selector.is_set() {
@@ -62,9 +62,9 @@ pub(super) fn validate_claim(object: &Document) -> Vec<FieldError> {
 }
 
 /// What is wrong with a volume.
-pub(super) fn validate_volume(object: &Document) -> Vec<FieldError> {
+pub(super) fn validate_volume(object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     access_modes(&spec, "", &mut errors);
     let capacity = spec.child("capacity");
     let storage = capacity.child("storage");
@@ -83,8 +83,8 @@ pub(super) fn validate_volume(object: &Document) -> Vec<FieldError> {
 }
 
 /// What is wrong with a class; upstream tells of a missing provisioner at the end.
-pub(super) fn validate_class(object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn validate_class(object: &Document) -> Errors {
+    let mut errors = Errors::default();
     let at = |member: &str| At::new(object.rest.get(member), member.to_owned());
     let policy = at("reclaimPolicy");
     if !["Delete", "Retain"].contains(&policy.text()) {
@@ -106,7 +106,7 @@ pub(super) fn validate_class(object: &Document) -> Vec<FieldError> {
 }
 
 /// What of a class may not change. Upstream does not show the new value.
-pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError> {
+pub(super) fn validate_change(old: &Document, new: &Document) -> Errors {
     let members = [
         "parameters",
         "provisioner",
@@ -121,7 +121,7 @@ pub(super) fn validate_change(old: &Document, new: &Document) -> Vec<FieldError>
         .collect()
 }
 
-fn access_modes(spec: &At<'_>, why: &str, errors: &mut Vec<FieldError>) {
+fn access_modes(spec: &At<'_>, why: &str, errors: &mut Errors) {
     let modes = spec.child("accessModes");
     if modes.items().next().is_none() {
         errors.push(modes.required(why));
@@ -139,7 +139,7 @@ fn access_modes(spec: &At<'_>, why: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn class_and_mode(spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn class_and_mode(spec: &At<'_>, errors: &mut Errors) {
     let class = spec.child("storageClassName");
     if !class.text().is_empty() {
         class.named(dns::subdomain, errors);

@@ -10,7 +10,7 @@ use super::pod_rules::validate_template;
 use super::pods::default_template;
 use super::{labels, section, set};
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 const ANNOTATION_OF_TEMPLATE: &str = "deprecated.daemonset.template.generation";
 
@@ -117,9 +117,9 @@ pub(super) fn count_templates(old: Option<&Document>, new: &mut Document) {
 }
 
 /// What is wrong with a kind that selects the pods of its template.
-pub(super) fn validate(kind: &str, object: &Document) -> Vec<FieldError> {
+pub(super) fn validate(kind: &str, object: &Document) -> Errors {
     let spec = At::new(object.rest.get("spec"), "spec");
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     match kind {
         "StatefulSet" => {
             stateful(&spec, &mut errors);
@@ -142,7 +142,7 @@ pub(super) fn validate(kind: &str, object: &Document) -> Vec<FieldError> {
     errors
 }
 
-fn selected(kind: &str, spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn selected(kind: &str, spec: &At<'_>, errors: &mut Errors) {
     let (selector, template) = (spec.child("selector"), spec.child("template"));
     let own = template.down(&["metadata", "labels"]);
     let is_daemon = kind == "DaemonSet";
@@ -206,7 +206,7 @@ fn selected(kind: &str, spec: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn deployed(spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn deployed(spec: &At<'_>, errors: &mut Errors) {
     let strategy = spec.child("strategy");
     let rolling = strategy.child("rollingUpdate");
     match strategy.text_of("type") {
@@ -235,7 +235,7 @@ fn deployed(spec: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn rolling_daemons(strategy: &At<'_>, errors: &mut Vec<FieldError>) {
+fn rolling_daemons(strategy: &At<'_>, errors: &mut Errors) {
     match strategy.text_of("type") {
         "OnDelete" => {}
         "RollingUpdate" => {
@@ -257,7 +257,7 @@ fn rolling_daemons(strategy: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-fn stateful(spec: &At<'_>, errors: &mut Vec<FieldError>) {
+fn stateful(spec: &At<'_>, errors: &mut Errors) {
     let policy = spec.child("podManagementPolicy");
     if !["OrderedReady", "Parallel"].contains(&policy.text()) {
         errors.push(policy.invalid("must be 'OrderedReady' or 'Parallel'"));
@@ -275,7 +275,7 @@ fn stateful(spec: &At<'_>, errors: &mut Vec<FieldError>) {
 }
 
 /// A number that is not negative, or a percentage.
-pub(super) fn share(at: &At<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn share(at: &At<'_>, errors: &mut Errors) {
     if at.value.is_string() {
         let digits = at.text().strip_suffix('%').unwrap_or("");
         if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -288,7 +288,7 @@ pub(super) fn share(at: &At<'_>, errors: &mut Vec<FieldError>) {
     }
 }
 
-pub(super) fn at_most_all(at: &At<'_>, errors: &mut Vec<FieldError>) {
+pub(super) fn at_most_all(at: &At<'_>, errors: &mut Errors) {
     if at.value.is_string() && amount(at) > 100 {
         errors.push(at.invalid("must not be greater than 100%"));
     }

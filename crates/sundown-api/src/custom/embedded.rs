@@ -6,7 +6,7 @@ use sundown_schema::Schema;
 
 use super::METADATA;
 use crate::document::Metadata;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 use crate::registry::Type;
 use crate::{dns, validate};
 
@@ -64,20 +64,20 @@ fn coerce_one(
 }
 
 /// What is wrong with embedded resources.
-pub(super) fn errors(schema: &Schema, ty: &Type, mut object: Value) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn errors(schema: &Schema, ty: &Type, mut object: Value) -> Errors {
+    let mut errors = Errors::default();
     schema.for_each_embedded(&mut object, &mut |path, map| {
         let text = |member: &str| map.get(member).and_then(Value::as_str).unwrap_or("");
         errors.extend(api_version(
             format!("{path}.apiVersion"),
             text("apiVersion"),
         ));
-        errors.extend(kind(&format!("{path}.kind"), text("kind")));
+        errors.append(kind(&format!("{path}.kind"), text("kind")));
         let metadata = map.get("metadata").cloned().unwrap_or_default();
         // It was read when the object was taken.
         let metadata = serde_json::from_value::<Metadata>(metadata).unwrap_or_default();
-        let wrong = validate::embedded_metadata(ty, &metadata).into_iter();
-        errors.extend(wrong.map(|error| error.below(path)));
+        let wrong = validate::embedded_metadata(ty, &metadata);
+        errors.append(wrong.map(|error| error.below(path)));
     });
     errors
 }
@@ -93,17 +93,17 @@ fn api_version(field: String, version: &str) -> Option<FieldError> {
     })
 }
 
-fn kind(field: &str, kind: &str) -> Vec<FieldError> {
+fn kind(field: &str, kind: &str) -> Errors {
     if kind.is_empty() {
-        return vec![FieldError::required(field, "")];
+        return Errors::from([FieldError::required(field, "")]);
     }
     let wrong = dns::letter_label(&kind.to_lowercase());
     if wrong.is_empty() {
-        return Vec::new();
+        return Errors::default();
     }
     let why = format!(
         "may have mixed case, but should otherwise match: {}",
         wrong.join(",")
     );
-    vec![FieldError::invalid(field, kind, &why)]
+    Errors::from([FieldError::invalid(field, kind, &why)])
 }

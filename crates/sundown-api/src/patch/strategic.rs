@@ -15,6 +15,10 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
 
+/// How many bytes may be gone over once more for elements of one list with one key. Clients that make
+/// patches name each element once; upstream has no bound.
+const REPEATED_BYTES_MAX: usize = 16 * 1024 * 1024;
+
 /// How the elements of a list are merged.
 #[derive(Clone, Copy)]
 enum ListRule {
@@ -45,10 +49,54 @@ pub(super) fn apply(fact: &'static Fact, value: &mut Value, body: &[u8]) -> Resu
         fact: Some(fact),
         value: None,
     };
+    let mut budget = Budget::default();
     match (value, patch) {
-        (Value::Object(object), Value::Object(patch)) => merge_map(object, patch, place),
+        (Value::Object(object), Value::Object(patch)) => {
+            merge_map(object, patch, place, &mut budget)
+        }
         _ => unreachable!("both were read as objects"),
     }
+}
+
+/// What a patch may still cost. An element that is named once is merged in one pass over it and its
+/// patch; each further patch of it is one more pass over all that it has become, and costs as much.
+struct Budget {
+    bytes_left: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        let bytes_left = REPEATED_BYTES_MAX;
+        Self { bytes_left }
+    }
+}
+
+impl Budget {
+    fn spend(&mut self, element: &Map<String, Value>) -> Result<(), Failure> {
+        let left = self.bytes_left.checked_sub(weight_of(element));
+        self.bytes_left = left.ok_or_else(|| {
+            Failure::too_costly(&format!(
+                "the patch names the same elements of lists too often: limit is \
+                 {REPEATED_BYTES_MAX} bytes of repeated elements"
+            ))
+        })?;
+        Ok(())
+    }
+}
+
+/// About how many bytes a value has.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
+        Value::String(text) => 8 + text.len(),
+        Value::Array(list) => 8 + list.iter().map(weight).sum::<usize>(),
+        Value::Object(map) => weight_of(map),
+    }
+}
+
+fn weight_of(map: &Map<String, Value>) -> usize {
+    let members = map.iter().map(|(name, value)| name.len() + weight(value));
+    8 + members.sum::<usize>()
 }
 
 impl Place {
@@ -106,6 +154,7 @@ fn merge_map(
     object: &mut Map<String, Value>,
     mut patch: Map<String, Value>,
     place: Place,
+    budget: &mut Budget,
 ) -> Result<(), Failure> {
     match take_directive(&mut patch)? {
         Directive::Merge => {}
@@ -122,13 +171,13 @@ fn merge_map(
     let (directives, members): (Vec<_>, Vec<_>) = patch
         .into_iter()
         .partition(|(member, _)| member.starts_with('$'));
-    let before: Vec<(String, Vec<Value>)> = directives
+    let before: BTreeMap<String, Ranks> = directives
         .iter()
         .filter_map(|(directive, _)| directive.strip_prefix(ELEMENT_ORDER))
-        .map(|member| (member.to_owned(), list_at(object, member)))
+        .map(|member| (member.to_owned(), ranks_at(object, member, place)))
         .collect();
     for (member, value) in members {
-        merge_member(object, &member, value, place)?;
+        merge_member(object, &member, value, place, budget)?;
     }
     for (directive, values) in directives {
         apply_list_directive(object, &directive, &values, place, &before)?;
@@ -136,9 +185,9 @@ fn merge_map(
     Ok(())
 }
 
-fn list_at(object: &Map<String, Value>, member: &str) -> Vec<Value> {
+fn ranks_at(object: &Map<String, Value>, member: &str, place: Place) -> Ranks {
     let list = object.get(member).and_then(Value::as_array);
-    list.cloned().unwrap_or_default()
+    list.map_or_else(Ranks::new, |list| ranks(list, place.rule(member)))
 }
 
 fn merge_member(
@@ -146,6 +195,7 @@ fn merge_member(
     member: &str,
     patch: Value,
     place: Place,
+    budget: &mut Budget,
 ) -> Result<(), Failure> {
     match patch {
         Value::Null => {
@@ -161,9 +211,13 @@ fn merge_member(
                 }
                 Some(_) if directive.is_some_and(|directive| directive == "delete") => {}
                 Some(old) => {
-                    let kept = old.as_object().filter(|_| !place.is_replaced(member));
-                    let mut merged = kept.cloned().unwrap_or_default();
-                    merge_map(&mut merged, patch, place.below(member))?;
+                    let mut merged = Map::new();
+                    if let Value::Object(old) = old
+                        && !place.is_replaced(member)
+                    {
+                        merged = old;
+                    }
+                    merge_map(&mut merged, patch, place.below(member), budget)?;
                     object.insert(member.into(), Value::Object(merged));
                 }
             }
@@ -171,10 +225,12 @@ fn merge_member(
         Value::Array(patch) => {
             let had = object.remove(member);
             let was_there = had.is_some();
-            let old = had
-                .and_then(|old| old.as_array().cloned())
-                .unwrap_or_default();
-            let merged = merge_list(old, patch, place.rule(member), place.below(member))?;
+            let old = match had {
+                Some(Value::Array(old)) => old,
+                _ => Vec::new(),
+            };
+            let (rule, below) = (place.rule(member), place.below(member));
+            let merged = merge_list(old, patch, rule, below, budget)?;
             // Taking elements out of a list that is not there makes no list.
             if was_there || !merged.is_empty() {
                 object.insert(member.into(), Value::Array(merged));
@@ -192,18 +248,19 @@ fn merge_list(
     patch: Vec<Value>,
     rule: ListRule,
     place: Place,
+    budget: &mut Budget,
 ) -> Result<Vec<Value>, Failure> {
     let key = match rule {
         ListRule::Atomic => return Ok(patch),
         ListRule::Set => {
-            let server = old.clone();
+            let (named, server) = (ranks(&patch, rule), ranks(&old, rule));
             let mut known: BTreeSet<String> = old.iter().map(Value::to_string).collect();
-            for value in &patch {
+            for value in patch {
                 if known.insert(value.to_string()) {
-                    old.push(value.clone());
+                    old.push(value);
                 }
             }
-            return Ok(ordered(old, &patch, &server, rule));
+            return Ok(ordered(old, &named, &server, rule));
         }
         ListRule::ByKey(key) => key,
     };
@@ -216,13 +273,13 @@ fn merge_list(
             .filter(|element| element.get(DIRECTIVE).is_none())
             .collect());
     }
-    let server = old.clone();
+    let (named, server) = (ranks(&patch, rule), ranks(&old, rule));
     let mut list = Keyed::new(old, key);
-    for element in &patch {
-        list.merge(element, place)?;
+    for element in patch {
+        list.merge(element, place, budget)?;
     }
     let merged = list.elements.into_iter().flatten().collect();
-    Ok(ordered(merged, &patch, &server, rule))
+    Ok(ordered(merged, &named, &server, rule))
 }
 
 /// A list with its elements by their key, so that each is found at once.
@@ -231,6 +288,8 @@ struct Keyed {
     /// None: deleted.
     elements: Vec<Option<Value>>,
     by_id: BTreeMap<String, Vec<usize>>,
+    /// What the patch named so far.
+    named: BTreeSet<String>,
 }
 
 impl Keyed {
@@ -239,6 +298,7 @@ impl Keyed {
             key,
             elements: Vec::new(),
             by_id: BTreeMap::new(),
+            named: BTreeSet::new(),
         };
         for element in list {
             keyed.push(element);
@@ -252,30 +312,36 @@ impl Keyed {
         self.elements.push(Some(element));
     }
 
-    fn merge(&mut self, element: &Value, place: Place) -> Result<(), Failure> {
-        let key = self.key;
-        let (Value::Object(patch), Some(_)) = (element, element.get(key)) else {
+    /// Elements of one patch with one key are merged one after the other, as upstream does.
+    fn merge(&mut self, element: Value, place: Place, budget: &mut Budget) -> Result<(), Failure> {
+        let (key, rule) = (self.key, ListRule::ByKey(self.key));
+        let id = id(&element, rule);
+        if element.get(key).is_none() {
             let text = format!("map: {element} does not contain declared merge key: {key}");
             return Err(Failure::bad_request(text));
+        }
+        let Value::Object(patch) = element else {
+            unreachable!("only objects have members");
         };
-        let places = self
-            .by_id
-            .entry(id(element, ListRule::ByKey(key)))
-            .or_default();
-        if element[DIRECTIVE] == "delete" {
+        let places = self.by_id.entry(id.clone()).or_default();
+        if patch.get(DIRECTIVE).is_some_and(|it| it == "delete") {
             for index in places.drain(..) {
                 self.elements[index] = None;
             }
             return Ok(());
         }
+        let is_repeated = !self.named.insert(id);
         let found = places
             .first()
             .and_then(|index| self.elements[*index].as_mut());
         if let Some(own) = found.and_then(Value::as_object_mut) {
-            return merge_map(own, patch.clone(), place);
+            if is_repeated {
+                budget.spend(own)?;
+            }
+            return merge_map(own, patch, place, budget);
         }
         let mut new = Map::new();
-        merge_map(&mut new, patch.clone(), place)?;
+        merge_map(&mut new, patch, place, budget)?;
         self.push(Value::Object(new));
         Ok(())
     }
@@ -286,7 +352,7 @@ fn apply_list_directive(
     directive: &str,
     values: &Value,
     place: Place,
-    before: &[(String, Vec<Value>)],
+    before: &BTreeMap<String, Ranks>,
 ) -> Result<(), Failure> {
     let values = values.as_array().map_or(&[][..], Vec::as_slice);
     if let Some(member) = directive.strip_prefix(DELETE_FROM) {
@@ -303,20 +369,19 @@ fn apply_list_directive(
     };
     let rule = place.rule(member);
     if let Some(Value::Array(list)) = object.get_mut(member) {
-        let server = before.iter().find(|(own, _)| own == member);
-        let server = server.map_or(&[][..], |(_, list)| list.as_slice());
-        *list = ordered(std::mem::take(list), values, server, rule);
+        let none = Ranks::new();
+        let server = before.get(member).unwrap_or(&none);
+        *list = ordered(std::mem::take(list), &ranks(values, rule), server, rule);
     }
     Ok(())
 }
 
 /// Upstream's order: the named elements as named, the others woven in where the server had them.
-fn ordered(list: Vec<Value>, named: &[Value], server: &[Value], rule: ListRule) -> Vec<Value> {
-    let (named, server) = (ranks(named, rule), ranks(server, rule));
+fn ordered(list: Vec<Value>, named: &Ranks, server: &Ranks, rule: ListRule) -> Vec<Value> {
     let ranked = list.into_iter().map(|own| {
         let id = id(&own, rule);
-        let rank = |order: &BTreeMap<String, usize>| order.get(&id).copied();
-        (rank(&named), rank(&server), own)
+        let rank = |order: &Ranks| order.get(&id).copied();
+        (rank(named), rank(server), own)
     });
     let (mut sent, mut kept): (Vec<_>, Vec<_>) = ranked.partition(|(named, ..)| named.is_some());
     sent.sort_by_key(|(named, ..)| *named);
@@ -341,9 +406,12 @@ fn ordered(list: Vec<Value>, named: &[Value], server: &[Value], rule: ListRule) 
     }
 }
 
+/// Where each element of a list is, by what tells it apart.
+type Ranks = BTreeMap<String, usize>;
+
 /// Where each element of a list is; of equal ones the first.
-fn ranks(order: &[Value], rule: ListRule) -> BTreeMap<String, usize> {
-    let mut ranks = BTreeMap::new();
+fn ranks(order: &[Value], rule: ListRule) -> Ranks {
+    let mut ranks = Ranks::new();
     for (index, element) in order.iter().enumerate() {
         ranks.entry(id(element, rule)).or_insert(index);
     }
@@ -383,7 +451,7 @@ mod tests {
     use super::*;
 
     fn merged(old: Vec<Value>, patch: Vec<Value>, rule: ListRule) -> Vec<Value> {
-        merge_list(old, patch, rule, Place::NOWHERE).unwrap_or_default()
+        merge_list(old, patch, rule, Place::NOWHERE, &mut Budget::default()).unwrap_or_default()
     }
 
     #[test]
@@ -428,7 +496,85 @@ mod tests {
         let values = json!(texts(0));
         let mut object = Map::from_iter([("l".to_owned(), values.clone())]);
         let directive = format!("{DELETE_FROM}l");
-        let done = apply_list_directive(&mut object, &directive, &values, Place::NOWHERE, &[]);
+        let done = apply_list_directive(
+            &mut object,
+            &directive,
+            &values,
+            Place::NOWHERE,
+            &BTreeMap::new(),
+        );
         assert!(done.is_ok() && object["l"] == json!([]));
+    }
+
+    fn pod_patched(old: &Value, patch: &Value) -> Result<Value, Failure> {
+        let fact = facts().kind("", "v1", "Pod").expect("a built-in kind");
+        let mut value = old.clone();
+        apply(fact, &mut value, patch.to_string().as_bytes()).map(|()| value)
+    }
+
+    /// As upstream: `mergeSliceWithoutSpecialElements` merges each into what the ones before it made.
+    #[test]
+    fn patches_of_one_element_are_merged_one_after_the_other() {
+        let containers = |list: Value| json!({ "spec": { "containers": list } });
+        let old = containers(json!([{ "name": "a", "image": "1", "env": [{ "name": "x" }] }]));
+        let patch = containers(json!([
+            { "name": "a", "image": "2", "env": [{ "name": "y", "value": "1" }] },
+            { "name": "a", "image": null, "env": [{ "name": "y", "value": "2" }, { "name": "z" }] },
+            { "name": "b", "image": "3" },
+            { "name": "b", "env": [{ "name": "x", "$patch": "delete" }] },
+        ]));
+        let found = pod_patched(&old, &patch).ok();
+        let expect = containers(json!([
+            { "name": "a", "env": [{ "name": "y", "value": "2" }, { "name": "z" }, { "name": "x" }] },
+            { "name": "b", "image": "3" },
+        ]));
+        assert_eq!(found, Some(expect));
+    }
+
+    /// Each of them copied and indexed the whole list anew: hours for 3 MiB.
+    #[test]
+    fn a_patch_that_names_one_element_over_and_over_is_refused_by_name() {
+        let env: Vec<Value> = (0..60_000).map(|_| json!({ "name": "v1" })).collect();
+        let mut containers = vec![json!({ "name": "a", "env": env })];
+        containers.extend((0..50_000).map(|_| json!({ "name": "a", "env": [{ "name": "x" }] })));
+        let patch = json!({ "spec": { "containers": containers } });
+        let refused = pod_patched(
+            &json!({ "spec": { "containers": [{ "name": "a", "env": env }] } }),
+            &patch,
+        );
+        let status = refused.expect_err("it costs too much").status();
+        assert_eq!(status["reason"], "RequestEntityTooLarge");
+        assert_eq!(
+            status["message"],
+            "Request entity too large: the patch names the same elements of lists too often: limit \
+             is 16777216 bytes of repeated elements"
+        );
+        let many: Vec<Value> = (0..5_000)
+            .map(|it| json!({ "name": "a", "image": it.to_string() }))
+            .collect();
+        let found = pod_patched(&json!({}), &json!({ "spec": { "containers": many } })).ok();
+        let expect = json!({ "spec": { "containers": many } });
+        assert_eq!(
+            found,
+            Some(expect),
+            "where there was nothing, the patch is taken as it is"
+        );
+        let one = json!({ "spec": { "containers": [{ "name": "a" }] } });
+        let found = pod_patched(&one, &json!({ "spec": { "containers": many } })).ok();
+        let expect = json!({ "spec": { "containers": [{ "name": "a", "image": "4999" }] } });
+        assert_eq!(found, Some(expect), "small ones may be many");
+    }
+
+    /// Each directive looked for its list among all: an hour for these.
+    #[test]
+    fn many_orders_of_lists_are_found_at_once() {
+        let mut patch = Map::new();
+        for number in 0..70_000 {
+            patch.insert(format!("l{number}"), json!([1]));
+            patch.insert(format!("{ELEMENT_ORDER}l{number}"), json!([]));
+        }
+        let mut object = Map::new();
+        let done = merge_map(&mut object, patch, Place::NOWHERE, &mut Budget::default());
+        assert!(done.is_ok() && object.len() == 70_000);
     }
 }

@@ -193,3 +193,39 @@ fn deep_nesting_is_refused_and_never_overflows() {
         }
     }
 }
+
+/// Each fault was kept and told twice: a body of 3 MB took more than 1 GB and was answered with 400 MB.
+#[test]
+fn of_many_faults_a_thousand_are_told_and_the_others_counted() {
+    let mut world = World::with_sunjobs();
+    let mut pod = crate::world::pod("b");
+    pod["spec"]["tolerations"] = vec![json!({}); 200_000].into();
+    let refused = world.post(PODS, &pod);
+    assert_eq!(refused.code, 422, "{}", refused.text);
+    assert!(
+        refused.text.len() < 1_000_000,
+        "{} bytes",
+        refused.text.len()
+    );
+    let status: Value = serde_json::from_str(&refused.text).expect("a Status");
+    let message = status["message"].as_str().unwrap_or("");
+    assert!(message.ends_with(", and 199000 more errors]"), "{message}");
+    let causes = status["details"]["causes"].as_array().expect("causes");
+    assert_eq!(causes.len(), 1_001);
+    let rest = json!({ "message": "and 199000 more errors", "field": "<nil>" });
+    assert_eq!(causes.last(), Some(&rest));
+}
+
+/// A custom resource was answered with a warning for each field that its definition does not know.
+#[test]
+fn of_many_unknown_fields_of_a_custom_resource_a_hundred_are_told() {
+    let mut world = World::with_sunjobs();
+    let mut object = sunjob("b");
+    for number in 0..1_000 {
+        object["metadata"][format!("unknown{number}")] = 1.into();
+    }
+    let Called::Response(made) = world.call(&request(Method::Post, SUNJOBS, &object)) else {
+        unreachable!("a POST is answered");
+    };
+    assert_eq!((made.code, made.warnings.len()), (201, 100));
+}

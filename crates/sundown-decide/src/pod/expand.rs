@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::room::Room;
+use super::room::{Full, Room};
 
 /// The value of a variable before expansion.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub const TEXT_BYTES_MAX: usize = 128 * 1024 - 1;
 pub const ALL_BYTES_MAX: usize = 1024 * 1024;
 /// What each text costs beyond its own bytes: a zero byte and a pointer to it.
 const TEXT_COST: usize = 9;
+/// How much of a name is told: as much as the name of an object may have.
+const SHOWN_LETTERS_MAX: usize = 253;
 
 /// What may still be written for one container. Whatever is put in costs, also if it is replaced later:
 /// a few lines of a manifest can stand for more than there is memory.
@@ -77,6 +79,20 @@ impl fmt::Display for TooLarge {
     }
 }
 
+impl TooLarge {
+    /// One variable is too large, whatever comes beside it.
+    pub(super) fn variable(name: &str) -> Self {
+        let name = shown(name);
+        Self::Variable { name }
+    }
+
+    /// All variables up to this one are too large together.
+    pub(super) fn together(name: &str) -> Self {
+        let what = format!("env {:?}", shown(name));
+        Self::Together { what }
+    }
+}
+
 /// An environment while it is put together.
 #[derive(Debug)]
 pub struct Variables<'a> {
@@ -92,7 +108,7 @@ impl Variables<'_> {
     /// Errors: no program can be started with it.
     pub fn put(&mut self, name: String, template: Template) -> Result<(), TooLarge> {
         let overhead = name.len() + 1;
-        let too_large = || TooLarge::Variable { name: name.clone() };
+        let too_large = || TooLarge::variable(&name);
         let room = TEXT_BYTES_MAX.checked_sub(overhead);
         let room = room.ok_or_else(too_large)?;
         let value = match template {
@@ -100,8 +116,8 @@ impl Variables<'_> {
             Template::Literal(text) => Some(text).filter(|it| it.len() <= room),
         };
         let value = value.ok_or_else(too_large)?;
-        self.budget
-            .spend(overhead + value.len(), || format!("env {name:?}"))?;
+        let spent = self.budget.spend(overhead + value.len());
+        spent.map_err(|_| TooLarge::together(&name))?;
         if self.known.insert(name.clone(), value).is_none() {
             self.order.push(name);
         }
@@ -141,15 +157,24 @@ impl Budget {
         for (number, part) in parts.enumerate() {
             let part = expand(part, variables, TEXT_BYTES_MAX);
             let part = part.ok_or(TooLarge::Argument { number })?;
-            self.spend(part.len(), || format!("argument {number} of the command"))?;
+            self.spend(part.len()).map_err(|_| TooLarge::Together {
+                what: format!("argument {number} of the command"),
+            })?;
             command.push(part);
         }
         Ok(command)
     }
 
-    fn spend(&mut self, bytes: usize, what: impl FnOnce() -> String) -> Result<(), TooLarge> {
-        let taken = self.room.take(bytes + TEXT_COST);
-        taken.map_err(|_| TooLarge::Together { what: what() })
+    fn spend(&mut self, bytes: usize) -> Result<(), Full> {
+        self.room.take(bytes + TEXT_COST)
+    }
+}
+
+/// A name as it is told: it may be as large as what is refused.
+fn shown(name: &str) -> String {
+    match name.char_indices().nth(SHOWN_LETTERS_MAX) {
+        Some((end, _)) => format!("{}...", &name[..end]),
+        None => name.to_owned(),
     }
 }
 
@@ -278,6 +303,26 @@ mod tests {
             command(format!("{longest}$(A)$(A)$(A)")),
             Err(TooLarge::Argument { number })
         );
+    }
+
+    /// The message goes into the pod's status, with a name of megabytes in it.
+    #[test]
+    fn a_name_is_told_only_as_far_as_a_name_may_go() {
+        let name = "ä".repeat(TEXT_BYTES_MAX);
+        let told = environment(&[text(&name, "")])
+            .expect_err("too large")
+            .to_string();
+        assert!(
+            told.starts_with("env \"ää") && told.contains("ä...\" is too large"),
+            "{told}"
+        );
+        assert_eq!(told.matches('ä').count(), 253);
+        let long = "x".repeat(100_000);
+        let many: Vec<_> = (0..20).map(|it| text(&format!("{long}{it}"), "")).collect();
+        let told = environment(&many).expect_err("too large").to_string();
+        assert!(told.len() < 500, "{} bytes", told.len());
+        let longest = "x".repeat(253);
+        assert_eq!(super::shown(&longest), longest);
     }
 
     #[test]

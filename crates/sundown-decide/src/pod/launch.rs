@@ -187,11 +187,10 @@ fn variable(
     };
     let too_large = |why: TooLarge| Trouble::new(why.to_string());
     if value.len() > TEXT_BYTES_MAX {
-        return Err(too_large(TooLarge::Variable { name }));
+        return Err(too_large(TooLarge::variable(&name)));
     }
     if room.take(value.len()).is_err() {
-        let what = format!("env {name:?}");
-        return Err(too_large(TooLarge::Together { what }));
+        return Err(too_large(TooLarge::together(&name)));
     }
     Ok(plain(&name, &escape(&value)))
 }

@@ -31,8 +31,9 @@ fn schema_of(definition: &Value) -> Schema {
 fn problems(schema: &Schema, object: &Value, old: Option<&Value>) -> Vec<String> {
     let mut object = object.clone();
     schema.default(&mut object);
-    let problems = schema.validate(&object, old).into_iter();
+    let problems = schema.validate(&object, old);
     problems
+        .iter()
         .map(|problem| format!("{}: {}", problem.field, problem.text))
         .collect()
 }

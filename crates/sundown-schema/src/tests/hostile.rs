@@ -75,7 +75,7 @@ fn hostile_rules_come_to_an_end_even_if_they_are_run() {
         let compiled = Compiler::default().compile(&schema(rule, false));
         let problems = compiled.validate(&object, None);
         assert!(problems.len() <= 1, "{rule}: {problems:?}");
-        if let Some(problem) = problems.first() {
+        if let Some(problem) = problems.kept().first() {
             let is_bounded = problem.text.contains("cost") || problem.text.contains("failed rule");
             assert!(is_bounded, "{rule}: {problem}");
         }
@@ -110,7 +110,11 @@ fn bounds_in_the_schema_make_a_rule_affordable() {
         "self.n.all(a, self.n.all(b, a + b >= 0))",
         "self.l.exists(a, a.contains(self.s))",
     ] {
-        assert_eq!(check(&schema(rule, true), "s", false), Vec::new(), "{rule}");
+        assert_eq!(
+            check(&schema(rule, true), "s", false),
+            crate::Problems::default(),
+            "{rule}"
+        );
     }
 }
 
@@ -190,7 +194,13 @@ fn deep_and_long_expressions_do_not_exhaust_the_stack() {
         assert!(!problems.is_empty(), "{}", &rule[..40]);
     }
     let chain = format!("true{}", " && self.s != 'x'".repeat(2_000));
-    assert_eq!(check(&schema(&chain, true), "s", false), Vec::new());
+    assert_eq!(
+        check(&schema(&chain, true), "s", false),
+        crate::Problems::default()
+    );
     let compiled = Compiler::default().compile(&schema(&chain, true));
-    assert_eq!(compiled.validate(&json!({ "s": "y" }), None), Vec::new());
+    assert_eq!(
+        compiled.validate(&json!({ "s": "y" }), None),
+        crate::Problems::default()
+    );
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::{Compiler, FINDINGS_MAX, duplicate_fields};
+use crate::{Compiler, ERRORS_MAX, FINDINGS_MAX, check, duplicate_fields};
 
 /// Each repetition was compared with all that were found before it, and each path was written anew:
 /// any of these took minutes.
@@ -70,4 +70,69 @@ fn a_long_name_is_not_copied_for_each_of_those_below_it() {
     let mut object = json!({ "m": { "n".repeat(2_000_000): many } });
     assert_eq!(schema.prune(&mut object), [""; 0]);
     assert_eq!(schema.validate(&object, None).len(), 0);
+}
+
+/// Each fault was kept, with its path and its value or, worse, with all values that are supported.
+#[test]
+fn a_million_faults_are_counted_and_a_thousand_are_told() {
+    let choices: Vec<String> = (0..20_000).map(|it| format!("choice-{it}")).collect();
+    let item = json!({ "type": "object", "required": ["k"], "properties": {
+        "e": { "type": "string", "maxLength": 1, "enum": choices },
+    } });
+    let schema = json!({ "type": "object", "properties": {
+        "l": { "type": "array", "items": item },
+        "any": { "type": "array", "items": { "anyOf": [{ "required": ["a"] }, { "required": ["b", "c"] }] } },
+        "set": { "type": "array", "x-kubernetes-list-type": "set", "items": { "type": "integer" } },
+    } });
+    let compiled = Compiler::default().compile(&schema);
+    let told = |object: Value| {
+        let problems = compiled.validate(&object, None);
+        let bytes: usize = problems.iter().map(|it| it.to_string().len()).sum();
+        assert!(bytes < 2_000_000, "{bytes} bytes");
+        assert!(problems.kept().len() <= ERRORS_MAX);
+        problems.len()
+    };
+    assert_eq!(told(json!({ "l": vec![json!({}); 1_000_000] })), 1_000_000);
+    assert_eq!(told(json!({ "any": vec![json!({}); 100_000] })), 200_000);
+    let twice: Vec<u32> = (0..100_000).chain(0..100_000).collect();
+    assert_eq!(told(json!({ "set": twice })), 100_000);
+    // Each of them lists all choices.
+    let wrong = vec![json!({ "k": 1, "e": "" }); 5_000];
+    assert_eq!(told(json!({ "l": wrong })), 5_000);
+    let bad = vec![json!({ "type": "nothing" }); 100_000];
+    let names = (0..100_000).map(|it| it.to_string()).zip(bad);
+    let names: serde_json::Map<String, Value> = names.collect();
+    let problems = check(
+        &json!({ "type": "object", "properties": names }),
+        "s",
+        false,
+    );
+    assert!(problems.len() >= 100_000 && problems.kept().len() <= 2 * ERRORS_MAX);
+}
+
+/// Only the rule was charged: a message could cost as much again at each of a million places.
+#[test]
+fn messages_of_rules_cost_of_the_budget_of_all_rules() {
+    let schema = Compiler::default().compile(&json!({ "type": "object", "properties": { "o": {
+        "type": "array", "items": {
+            "type": "object",
+            "properties": { "l": { "type": "array", "items": { "type": "integer" } } },
+            "x-kubernetes-validations": [{
+                "rule": "false",
+                "messageExpression": "string(self.l.map(x, self.l.filter(y, y == x)).size())",
+            }],
+        },
+    } } }));
+    let numbers: Vec<u32> = (0..300).collect();
+    let object = json!({ "o": vec![json!({ "l": numbers }); 100] });
+    let problems = schema.validate(&object, None);
+    assert!(problems.len() < 100, "{} messages", problems.len());
+    let (first, last) = (problems.kept().first(), problems.kept().last());
+    assert!(
+        first.is_some_and(|it| it.text.ends_with(": 300")),
+        "{first:?}"
+    );
+    let why = "messageExpression evaluation failed due to running out of cost budget, no further \
+               validation rules will be run";
+    assert!(last.is_some_and(|it| it.text.ends_with(why)), "{last:?}");
 }

@@ -11,11 +11,11 @@ use super::{columns, versions};
 use crate::custom::{self, names};
 use crate::dns;
 use crate::document::Document;
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 /// What would keep a definition from being served.
-pub(crate) fn validate(object: &Document) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(crate) fn validate(object: &Document) -> Errors {
+    let mut errors = Errors::default();
     let text = |path: &[&str]| object.text_at(path).to_owned();
     let (group, plural) = (text(&["spec", "group"]), text(&["spec", "names", "plural"]));
     let name = object.metadata.name.as_str();
@@ -23,19 +23,19 @@ pub(crate) fn validate(object: &Document) -> Vec<FieldError> {
         let why = "must be spec.names.plural+\".\"+spec.group";
         errors.push(FieldError::invalid("metadata.name", name, why));
     }
-    errors.extend(group_and_scope(&group, &text(&["spec", "scope"])));
+    errors.append(group_and_scope(&group, &text(&["spec", "scope"])));
     let hoisted = Hoisted::of(object);
-    errors.extend(all_versions(object, &hoisted));
-    errors.extend(required_names(object));
-    errors.extend(form_of_names(object));
+    errors.append(all_versions(object, &hoisted));
+    errors.append(required_names(object));
+    errors.append(form_of_names(object));
     let schema = hoisted.common("schema");
     let has_status = versions(object).iter().any(|it| has_status(Some(it)));
-    errors.extend(of_schema(schema, has_status, "spec.validation"));
-    errors.extend(columns::subresources(
+    errors.append(of_schema(schema, has_status, "spec.validation"));
+    errors.append(columns::subresources(
         hoisted.common("subresources"),
         "spec.subresources",
     ));
-    errors.extend(columns::columns(
+    errors.append(columns::columns(
         hoisted.common("additionalPrinterColumns"),
         "spec.additionalPrinterColumns",
     ));
@@ -44,9 +44,9 @@ pub(crate) fn validate(object: &Document) -> Vec<FieldError> {
         .first()
         .and_then(|it| it.pointer("/schema/openAPIV3Schema"));
     let first = first.unwrap_or(&Value::Null);
-    errors.extend(columns::selectable(fields, first, "spec.selectableFields"));
-    errors.extend(conversion(object));
-    errors.extend(stored_versions(object));
+    errors.append(columns::selectable(fields, first, "spec.selectableFields"));
+    errors.append(conversion(object));
+    errors.append(stored_versions(object));
     errors.extend(approval(object, &group));
     if object.at(&["spec", "preserveUnknownFields"]) == Some(&json!(true)) {
         let why = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
@@ -57,7 +57,7 @@ pub(crate) fn validate(object: &Document) -> Vec<FieldError> {
 }
 
 /// What an update must not change.
-pub(crate) fn changes(old: &Document, new: &Document) -> Vec<FieldError> {
+pub(crate) fn changes(old: &Document, new: &Document) -> Errors {
     let conditions = old.at(&["status", "conditions"]).and_then(Value::as_array);
     let is_it = |it: &Value| it["type"] == "Established" && it["status"] == "True";
     let is_established = conditions.is_some_and(|list| list.iter().any(is_it));
@@ -75,8 +75,8 @@ pub(crate) fn changes(old: &Document, new: &Document) -> Vec<FieldError> {
     changed.map(error).collect()
 }
 
-fn group_and_scope(group: &str, scope: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+fn group_and_scope(group: &str, scope: &str) -> Errors {
+    let mut errors = Errors::default();
     let wrong = dns::subdomain(group).join(",");
     if group.is_empty() {
         errors.push(FieldError::required("spec.group", ""));
@@ -95,9 +95,9 @@ fn group_and_scope(group: &str, scope: &str) -> Vec<FieldError> {
     errors
 }
 
-fn all_versions(object: &Document, hoisted: &Hoisted<'_>) -> Vec<FieldError> {
+fn all_versions(object: &Document, hoisted: &Hoisted<'_>) -> Errors {
     let all = versions(object);
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     for (index, version) in all.iter().enumerate() {
         if version
             .pointer("/schema/openAPIV3Schema")
@@ -108,7 +108,7 @@ fn all_versions(object: &Document, hoisted: &Hoisted<'_>) -> Vec<FieldError> {
         }
     }
     for (index, version) in all.iter().enumerate() {
-        errors.extend(one_version(index, version, hoisted));
+        errors.append(one_version(index, version, hoisted));
     }
     let names: BTreeSet<String> = all.iter().map(|it| it["name"].to_string()).collect();
     if names.len() < all.len() {
@@ -132,7 +132,7 @@ fn all_versions(object: &Document, hoisted: &Hoisted<'_>) -> Vec<FieldError> {
     }
     // The internal type has the first version a second time.
     if let Some(first) = all.first() {
-        errors.extend(label(
+        errors.append(label(
             first["name"].as_str().unwrap_or(""),
             "spec.version",
             "",
@@ -141,7 +141,7 @@ fn all_versions(object: &Document, hoisted: &Hoisted<'_>) -> Vec<FieldError> {
     errors
 }
 
-fn one_version(index: usize, version: &Value, hoisted: &Hoisted<'_>) -> Vec<FieldError> {
+fn one_version(index: usize, version: &Value, hoisted: &Hoisted<'_>) -> Errors {
     let at = |member: &str| format!("spec.versions[{index}].{member}");
     let name = version["name"].as_str().unwrap_or("");
     let mut errors = label(name, &at("name"), "");
@@ -156,16 +156,16 @@ fn one_version(index: usize, version: &Value, hoisted: &Hoisted<'_>) -> Vec<Fiel
         }
     }
     let schema = hoisted.own(index, "schema");
-    errors.extend(of_schema(schema, has_status(Some(version)), &at("schema")));
+    errors.append(of_schema(schema, has_status(Some(version)), &at("schema")));
     let parts = hoisted.own(index, "subresources");
-    errors.extend(columns::subresources(parts, &at("subresources")));
+    errors.append(columns::subresources(parts, &at("subresources")));
     let own = hoisted.own(index, "additionalPrinterColumns");
-    errors.extend(columns::columns(own, &at("additionalPrinterColumns")));
+    errors.append(columns::columns(own, &at("additionalPrinterColumns")));
     let fields = hoisted.own(index, "selectableFields");
     let schema = version
         .pointer("/schema/openAPIV3Schema")
         .unwrap_or(&Value::Null);
-    errors.extend(columns::selectable(fields, schema, &at("selectableFields")));
+    errors.append(columns::selectable(fields, schema, &at("selectableFields")));
     errors
 }
 
@@ -174,15 +174,15 @@ fn has_status(version: Option<&Value>) -> bool {
     status.is_some_and(|it| !it.is_null())
 }
 
-fn of_schema(validation: Option<&Value>, has_status: bool, path: &str) -> Vec<FieldError> {
+fn of_schema(validation: Option<&Value>, has_status: bool, path: &str) -> Errors {
     let Some(schema) = validation.and_then(|it| it.get("openAPIV3Schema")) else {
-        return Vec::new();
+        return Errors::default();
     };
     let problems = check_schema(schema, &format!("{path}.openAPIV3Schema"), has_status);
-    problems.into_iter().map(custom::told).collect()
+    problems.map(custom::told)
 }
 
-fn label(text: &str, path: &str, lead: &str) -> Vec<FieldError> {
+fn label(text: &str, path: &str, lead: &str) -> Errors {
     let wrong = dns::letter_label(&text.to_lowercase()).join(",");
     let wrong = if lead.is_empty() {
         dns::letter_label(text).join(",")
@@ -190,12 +190,12 @@ fn label(text: &str, path: &str, lead: &str) -> Vec<FieldError> {
         wrong
     };
     if wrong.is_empty() {
-        return Vec::new();
+        return Errors::default();
     }
-    vec![FieldError::invalid(path, text, &format!("{lead}{wrong}"))]
+    Errors::from([FieldError::invalid(path, text, &format!("{lead}{wrong}"))])
 }
 
-fn required_names(object: &Document) -> Vec<FieldError> {
+fn required_names(object: &Document) -> Errors {
     let names = ["plural", "singular", "kind", "listKind"].into_iter();
     let missing = names.filter(|name| object.text_at(&["spec", "names", name]).is_empty());
     missing
@@ -203,10 +203,10 @@ fn required_names(object: &Document) -> Vec<FieldError> {
         .collect()
 }
 
-fn form_of_names(object: &Document) -> Vec<FieldError> {
+fn form_of_names(object: &Document) -> Errors {
     const MIXED: &str = "may have mixed case, but should otherwise match: ";
     let text = |name: &str| object.text_at(&["spec", "names", name]);
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     for (name, lead) in [
         ("plural", ""),
         ("singular", ""),
@@ -214,7 +214,7 @@ fn form_of_names(object: &Document) -> Vec<FieldError> {
         ("listKind", MIXED),
     ] {
         if !text(name).is_empty() {
-            errors.extend(label(text(name), &format!("spec.names.{name}"), lead));
+            errors.append(label(text(name), &format!("spec.names.{name}"), lead));
         }
     }
     let listed = |member: &str| {
@@ -222,14 +222,15 @@ fn form_of_names(object: &Document) -> Vec<FieldError> {
             .at(&["spec", "names", member])
             .and_then(Value::as_array);
         let texts = list.into_iter().flatten().filter_map(Value::as_str);
-        texts
-            .enumerate()
-            .flat_map(|(index, text)| label(text, &format!("spec.names.{member}[{index}]"), ""))
-            .collect::<Vec<_>>()
+        let mut errors = Errors::default();
+        for (index, text) in texts.enumerate() {
+            errors.append(label(text, &format!("spec.names.{member}[{index}]"), ""));
+        }
+        errors
     };
     let short = listed("shortNames");
     let categories = listed("categories");
-    errors.extend(short);
+    errors.append(short);
     if !text("kind").is_empty() && text("kind") == text("listKind") {
         let why = "kind and listKind may not be the same";
         errors.push(FieldError::invalid(
@@ -238,15 +239,15 @@ fn form_of_names(object: &Document) -> Vec<FieldError> {
             why,
         ));
     }
-    errors.extend(categories);
+    errors.append(categories);
     errors
 }
 
 /// Conversion by webhooks is not supported, and refused by name.
-fn conversion(object: &Document) -> Vec<FieldError> {
+fn conversion(object: &Document) -> Errors {
     let strategy = object.text_at(&["spec", "conversion", "strategy"]);
     if strategy.is_empty() {
-        return vec![FieldError::required("spec.conversion.strategy", "")];
+        return Errors::from([FieldError::required("spec.conversion.strategy", "")]);
     }
     if strategy != "None" {
         let supported: &[&str] = if strategy == "Webhook" {
@@ -254,11 +255,11 @@ fn conversion(object: &Document) -> Vec<FieldError> {
         } else {
             &["None", "Webhook"]
         };
-        return vec![FieldError::unsupported(
+        return Errors::from([FieldError::unsupported(
             "spec.conversion.strategy",
             strategy,
             supported,
-        )];
+        )]);
     }
     let why = "should not be set when strategy is not set to Webhook";
     let is_set = |member: &str| {
@@ -274,7 +275,7 @@ fn conversion(object: &Document) -> Vec<FieldError> {
         .collect()
 }
 
-fn stored_versions(object: &Document) -> Vec<FieldError> {
+fn stored_versions(object: &Document) -> Errors {
     let at = "status.storedVersions";
     let stored = object
         .at(&["status", "storedVersions"])
@@ -282,7 +283,7 @@ fn stored_versions(object: &Document) -> Vec<FieldError> {
     let stored = stored.map_or(&[][..], Vec::as_slice);
     if stored.is_empty() {
         let why = "must have at least one stored version";
-        return vec![FieldError::invalid(at, Value::Null, why)];
+        return Errors::from([FieldError::invalid(at, Value::Null, why)]);
     }
     let known: Vec<&Value> = versions(object)
         .iter()

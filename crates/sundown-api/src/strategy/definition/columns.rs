@@ -3,7 +3,7 @@
 use serde_json::Value;
 use sundown_schema::{FieldPathFault, field_path};
 
-use crate::field::FieldError;
+use crate::field::{Errors, FieldError};
 
 const COLUMN_TYPES: &[&str] = &["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS: &[&str] = &[
@@ -28,14 +28,14 @@ fn list(value: Option<&Value>) -> &[Value] {
 }
 
 /// What is wrong with the subresources of a version.
-pub(super) fn subresources(value: Option<&Value>, path: &str) -> Vec<FieldError> {
+pub(super) fn subresources(value: Option<&Value>, path: &str) -> Errors {
     let Some(scale) = value
         .and_then(|it| it.get("scale"))
         .filter(|it| !it.is_null())
     else {
-        return Vec::new();
+        return Errors::default();
     };
-    let mut errors = Vec::new();
+    let mut errors = Errors::default();
     for (member, roots, why) in [
         (
             "specReplicasPath",
@@ -67,8 +67,8 @@ pub(super) fn subresources(value: Option<&Value>, path: &str) -> Vec<FieldError>
 }
 
 /// What is wrong with printer columns.
-pub(super) fn columns(value: Option<&Value>, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn columns(value: Option<&Value>, path: &str) -> Errors {
+    let mut errors = Errors::default();
     for (index, column) in list(value).iter().enumerate() {
         let at = |member: &str| format!("{path}[{index}].{member}");
         if text(column, "name").is_empty() {
@@ -101,8 +101,8 @@ fn simple_path(own: &str, at: &str) -> Option<FieldError> {
 }
 
 /// What is wrong with selectable fields.
-pub(super) fn selectable(value: Option<&Value>, schema: &Value, path: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+pub(super) fn selectable(value: Option<&Value>, schema: &Value, path: &str) -> Errors {
+    let mut errors = Errors::default();
     let mut seen: Vec<Vec<String>> = Vec::new();
     for (index, field) in list(value).iter().enumerate() {
         let (own, at) = (text(field, "jsonPath"), format!("{path}[{index}].jsonPath"));
