@@ -55,7 +55,10 @@ fn aggregate(objects: &mut [Value]) {
         for object in objects.iter_mut() {
             if let Some(rule) = object.get("aggregationRule") {
                 let name = object["metadata"]["name"].as_str().unwrap_or_default();
-                object["rules"] = aggregated(name, rule, &views).into();
+                let selectors = rule["clusterRoleSelectors"].as_array();
+                let selectors = selectors.into_iter().flatten();
+                let selectors = selectors.map(|selector| (selector, views.clone()));
+                object["rules"] = aggregated(name, selectors).into();
             }
         }
         if *objects == *before {
