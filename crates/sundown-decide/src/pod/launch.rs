@@ -72,7 +72,7 @@ pub(super) fn launch(
     for variable in list(json, "env") {
         variables.push(self::variable(&seen, container, variable, &mut room)?);
     }
-    let root = json.pointer("/securityContext/readOnlyRootFilesystem");
+    let read_only = json.pointer("/securityContext/readOnlyRootFilesystem");
     Ok(Launch {
         run: Run {
             pod: pod.uid.clone(),
@@ -85,7 +85,7 @@ pub(super) fn launch(
         variables,
         directory: text(json, "workingDir").to_owned(),
         mounts: mounts(pod, json, place)?,
-        read_only_root: root == Some(&Value::Bool(true)),
+        read_only_root: read_only == Some(&Value::Bool(true)),
         dropped: confinement::dropped(container),
         run_as: user::run_as(pod, container),
     })

@@ -295,7 +295,7 @@ pub(crate) fn two_containers_make_the_same_directories_at_once() -> Result<()> {
         for round in 0..20 {
             let container = |name: &str| {
                 let mut container = sh("exit 0");
-                container.name = name.to_owned();
+                name.clone_into(&mut container.name);
                 container.attempt = round;
                 container.mounts = vec![mount("disk", "/data"), mount("disk", "/all")];
                 let new = format!("a{round}/b/c/d/e/f/g/h");
