@@ -3,6 +3,9 @@
 //! How a list is merged depends on its Go type: patch strategies and merge keys are facts. The
 //! patched object is read as its type afterwards, by `decode`.
 
+mod budget;
+mod order;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
@@ -10,14 +13,13 @@ use serde_json::{Map, Value};
 use crate::facts::{Fact, Field, Shape, facts};
 use crate::failure::Failure;
 
+use budget::Budget;
+use order::{Ranks, id, ordered, ranks};
+
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const ELEMENT_ORDER: &str = "$setElementOrder/";
-
-/// How many bytes may be gone over once more for elements of one list with one key. Clients that make
-/// patches name each element once; upstream has no bound.
-const REPEATED_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// How the elements of a list are merged.
 #[derive(Clone, Copy)]
@@ -56,47 +58,6 @@ pub(super) fn apply(fact: &'static Fact, value: &mut Value, body: &[u8]) -> Resu
         }
         _ => unreachable!("both were read as objects"),
     }
-}
-
-/// What a patch may still cost. An element that is named once is merged in one pass over it and its
-/// patch; each further patch of it is one more pass over all that it has become, and costs as much.
-struct Budget {
-    bytes_left: usize,
-}
-
-impl Default for Budget {
-    fn default() -> Self {
-        let bytes_left = REPEATED_BYTES_MAX;
-        Self { bytes_left }
-    }
-}
-
-impl Budget {
-    fn spend(&mut self, element: &Map<String, Value>) -> Result<(), Failure> {
-        let left = self.bytes_left.checked_sub(weight_of(element));
-        self.bytes_left = left.ok_or_else(|| {
-            Failure::too_costly(&format!(
-                "the patch names the same elements of lists too often: limit is \
-                 {REPEATED_BYTES_MAX} bytes of repeated elements"
-            ))
-        })?;
-        Ok(())
-    }
-}
-
-/// About how many bytes a value has.
-fn weight(value: &Value) -> usize {
-    match value {
-        Value::Null | Value::Bool(_) | Value::Number(_) => 8,
-        Value::String(text) => 8 + text.len(),
-        Value::Array(list) => 8 + list.iter().map(weight).sum::<usize>(),
-        Value::Object(map) => weight_of(map),
-    }
-}
-
-fn weight_of(map: &Map<String, Value>) -> usize {
-    let members = map.iter().map(|(name, value)| name.len() + weight(value));
-    8 + members.sum::<usize>()
 }
 
 impl Place {
@@ -374,56 +335,6 @@ fn apply_list_directive(
         *list = ordered(std::mem::take(list), &ranks(values, rule), server, rule);
     }
     Ok(())
-}
-
-/// Upstream's order: the named elements as named, the others woven in where the server had them.
-fn ordered(list: Vec<Value>, named: &Ranks, server: &Ranks, rule: ListRule) -> Vec<Value> {
-    let ranked = list.into_iter().map(|own| {
-        let id = id(&own, rule);
-        let rank = |order: &Ranks| order.get(&id).copied();
-        (rank(named), rank(server), own)
-    });
-    let (mut sent, mut kept): (Vec<_>, Vec<_>) = ranked.partition(|(named, ..)| named.is_some());
-    sent.sort_by_key(|(named, ..)| *named);
-    kept.sort_by_key(|(_, server, _)| *server);
-    let (mut sent, mut kept) = (sent.into_iter().peekable(), kept.into_iter().peekable());
-    let mut woven = Vec::new();
-    loop {
-        let is_kept_first = match (kept.peek(), sent.peek()) {
-            (Some(_), None) => true,
-            (Some((_, Some(kept), _)), Some((_, Some(sent), _))) => kept < sent,
-            (None, _) | (Some(_), Some(_)) => false,
-        };
-        let next = if is_kept_first {
-            kept.next()
-        } else {
-            sent.next()
-        };
-        match next {
-            Some((.., next)) => woven.push(next),
-            None => return woven,
-        }
-    }
-}
-
-/// Where each element of a list is, by what tells it apart.
-type Ranks = BTreeMap<String, usize>;
-
-/// Where each element of a list is; of equal ones the first.
-fn ranks(order: &[Value], rule: ListRule) -> Ranks {
-    let mut ranks = Ranks::new();
-    for (index, element) in order.iter().enumerate() {
-        ranks.entry(id(element, rule)).or_insert(index);
-    }
-    ranks
-}
-
-/// What tells an element apart from others; empty where it has no key.
-fn id(element: &Value, rule: ListRule) -> String {
-    match rule {
-        ListRule::ByKey(key) => element.get(key).map_or(String::new(), Value::to_string),
-        ListRule::Set | ListRule::Atomic => element.to_string(),
-    }
 }
 
 enum Directive {
