@@ -412,7 +412,10 @@ mod tests {
 
     #[test]
     fn in_a_user_namespace_the_root_of_the_machine_has_no_name() {
-        let way = [directory("/", 65534, 0o755)];
+        let way = [
+            directory("/", 65534, 0o755),
+            directory("/h", US.user, 0o700),
+        ];
         let inside = Us {
             unmapped: Some(65534),
             ..US
