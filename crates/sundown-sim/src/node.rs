@@ -215,7 +215,7 @@ impl Node {
             Call::Start(launch) => return self.start(launch, now),
             Call::Hook { command, .. } => {
                 if command.first().is_some_and(|program| program == "fail") {
-                    return refused("FailedPreStopHook", &command.join(" "));
+                    return crate::ray::refused("FailedPreStopHook", &command.join(" "));
                 }
             }
             Call::Signal { run, signal } => self.signal(run, *signal, now),

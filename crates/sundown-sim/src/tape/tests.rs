@@ -102,9 +102,6 @@ fn a_pod() -> Scenario {
     // It runs long enough for its probes, and hears no signal before its hook was run.
     long["spec"]["containers"][0]["command"] = json!(["exit", "3", "20"]);
     long["spec"]["containers"][0]["args"] = json!([]);
-    // What its hook says of its failure is the pod's.
-    long["spec"]["containers"][0]["lifecycle"]["preStop"]["exec"]["command"] =
-        json!(["fail", MARKER]);
     Scenario::new("a pod with markers")
         .with_node()
         .start()
@@ -114,6 +111,23 @@ fn a_pod() -> Scenario {
         .delete(pod, "Background")
         .settle()
         .does(Op::create(it("Pod", "q"), &marked("", template())))
+        .settle()
+}
+
+/// What a hook says of its failure is the pod's.
+fn a_pod_whose_hook_fails() -> Scenario {
+    let pod = it("Pod", "p");
+    let mut long = marked("", template());
+    let container = &mut long["spec"]["containers"][0];
+    container["command"] = json!(["exit", "3", "120"]);
+    container["args"] = json!([]);
+    container["lifecycle"]["preStop"]["exec"]["command"] = json!(["fail", MARKER]);
+    Scenario::new("a pod with a hook that fails")
+        .with_node()
+        .does(Op::create(pod, &long))
+        .start()
+        .work(30)
+        .delete(pod, "Background")
         .settle()
 }
 
@@ -212,7 +226,7 @@ fn holds_no_marker(lines: &[String]) {
 fn a_marker_in_every_text_is_in_no_line_and_decides_nothing() {
     for (scenario, expect) in [
         (a_pod(), r#""trouble":"[redacted "#),
-        (a_pod(), "PreStopHook failed: "),
+        (a_pod_whose_hook_fails(), "FailedPreStopHook"),
         (a_job(), "Completed"),
         (a_ray_job("HTTPMode"), "SUCCEEDED"),
         (a_ray_job("K8sJobMode"), "SUCCEEDED"),
