@@ -155,11 +155,18 @@ fn enter(path: &Path) -> Result<(Held, Verdict), OpenError> {
             Held::make(path).map_err(failed)?;
             continue;
         }
-        let held = hold(path)?;
+        let held = match hold(path) {
+            // A reset took it meanwhile.
+            Err(error) if error.is_missing() => continue,
+            held => held?,
+        };
         // Once more, now that nobody else changes it.
         let verdict = accept(path, may_claim(&held.look().map_err(failed)?))?;
         match verdict {
-            Verdict::ClaimEmpty => held.mark().map_err(failed)?,
+            Verdict::ClaimEmpty => match held.mark() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                marked => marked.map_err(failed)?,
+            },
             Verdict::Migrate(_) => take_over(&held)?,
             Verdict::Ours | Verdict::Interrupted(_) => {}
             // It went meanwhile.
@@ -262,7 +269,10 @@ impl Directory {
         if state_of(&path, &verdict).is_none() {
             return Ok(nothing(verdict));
         }
-        let held = hold(&path)?;
+        let held = match hold(&path) {
+            Err(error) if error.is_missing() => return Ok(nothing(Verdict::Make)),
+            held => held?,
+        };
         // Once more, now that no other process changes it.
         let seen = held.look().map_err(|source| OpenError::io(&path, source))?;
         let verdict = accept(&path, may_claim(&seen))?;

@@ -125,6 +125,11 @@ impl OpenError {
         Self::Io { path, source }
     }
 
+    /// The directory went while it was looked at.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
     pub(crate) fn database(path: &Path, source: fjall::Error) -> Self {
         let path = path.to_owned();
         Self::Database { path, source }

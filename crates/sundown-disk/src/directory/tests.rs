@@ -154,6 +154,26 @@ fn locks_are_taken_by_descriptors_that_may_write() {
     assert!(text.trim().parse::<u32>().is_ok(), "nothing is written");
 }
 
+/// A start that waited for a reset found the directory gone, and failed.
+#[test]
+fn a_directory_that_a_reset_takes_meanwhile_is_made_anew() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("data");
+    drop(Disk::open(&path, Options::default()).unwrap());
+    let mut reset = Hold::take(&path).unwrap().unwrap();
+    // Its first step: those who come wait for it from now on.
+    reset.directory.lock = None;
+    let mut reset = Some(reset);
+    let held = hold_after(&path, || {
+        if let Some(reset) = reset.take() {
+            reset.clear().unwrap();
+        }
+    });
+    assert!(held.err().is_some_and(|error| error.is_missing()));
+    drop(Disk::open(&path, Options::default()).unwrap());
+    assert!(path.join(STATE).is_dir());
+}
+
 /// What is held by its descriptor may have become the user's since it was judged.
 #[test]
 fn a_reset_removes_nothing_of_a_directory_that_is_no_longer_ours() {
