@@ -366,6 +366,10 @@ mod tests {
             let checked = closed.check_opened(&at(name), &opened.into());
             assert_eq!(checked.is_err(), is_refused, "{name}: {checked:?}");
         }
+        let made = |name: &str| super::Start::find(&closed, &at(name));
+        assert!(made("real/data/inner/new").is_err(), "nor is anything made");
+        assert!(made("real/data/new").is_err());
+        assert!(made("real/project/new").is_ok());
     }
 
     #[test]

@@ -100,6 +100,7 @@ pub(super) async fn make(
     tell: &mut (dyn FnMut(Progress) + Send),
 ) -> Result<Python, MakeError> {
     if let Some(requirement) = order.requirements.iter().find(|it| !is_of_index(it)) {
+        let requirement = sources::bare(requirement);
         return Err(MakeError::Unavailable(format!(
             "the image rule asks for the package {requirement:?}: a package is named as at an index, such \
              as \"numpy==2.1\", or is the address of a wheel; what has to be built is not installed, \

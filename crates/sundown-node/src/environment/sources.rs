@@ -95,14 +95,15 @@ pub(super) fn bare(line: &str) -> String {
 }
 
 fn bare_word(word: &str) -> String {
-    if !word.contains("://") {
+    let Some((scheme, rest)) = word.split_once("://") else {
         return word.to_owned();
-    }
-    let address = word.trim_end();
-    let space = &word[address.len()..];
-    let address = without_userinfo(address);
+    };
+    let address = rest.trim_end();
+    let space = &rest[address.len()..];
+    // Up to the last `@`, wherever it is: a password may hold anything, and so may a list of addresses.
+    let address = address.rsplit_once('@').map_or(address, |(_, after)| after);
     let before = address.split_once('?').map(|(before, _)| before);
-    format!("{}{space}", before.unwrap_or(&address))
+    format!("{scheme}://{}{space}", before.unwrap_or(address))
 }
 
 type Variables = BTreeMap<String, String>;

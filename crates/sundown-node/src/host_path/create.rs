@@ -43,6 +43,7 @@ impl Start {
             let real = fs::read_link(descriptor_path(&directory))?.join(&rest);
             let refusal = closed.refusal(&real);
             let refusal = refusal.or_else(|| closed.same_directory(&directory, &rest));
+            let refusal = refusal.or_else(|| closed.same_above(&real, &directory));
             refuse(path, &real, refusal)?;
             return Ok(Self { directory, rest });
         }
@@ -75,8 +76,11 @@ impl Start {
         }
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
-        openat(&self.directory, &self.rest, flags | OFlags::NOFOLLOW, mode)?;
-        Ok(())
+        match openat(&self.directory, &self.rest, flags | OFlags::NOFOLLOW, mode) {
+            // Another pod made it meanwhile; what is there is judged when it is mounted.
+            Ok(_) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 }
 

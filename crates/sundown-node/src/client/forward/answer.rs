@@ -1,17 +1,20 @@
 //! What an answer of a pod may not do to the browser that shows it: take away or replace the cookie that lets
-//! the user in. Pure; the proxy carries it out. Cookies of the pod's own pass: Ray signs users in with one.
+//! the user in, or stay there for the next pod behind the same address. Pure; the proxy carries it out. Cookies of the pod's own pass: Ray signs users in with one.
 
 use http::HeaderMap;
-use http::header::{HeaderName, HeaderValue, SET_COOKIE};
+use http::header::{CACHE_CONTROL, EXPIRES, HeaderName, HeaderValue, SET_COOKIE};
 
 use super::admit::COOKIE_BEGINNING;
 
 /// Empties the browser's jar, which all ports of a host share: it would close the other forwards, too.
 const CLEAR_SITE_DATA: HeaderName = HeaderName::from_static("clear-site-data");
 
-/// Takes out of an answer what would change the cookies of forwards.
+/// Takes out of an answer what would change the cookies of forwards, and keeps it out of the browser's
+/// cache: a script of this pod would run at the same address as the page of the next one.
 pub(super) fn take_out_orders(headers: &mut HeaderMap) {
     headers.remove(CLEAR_SITE_DATA);
+    headers.remove(EXPIRES);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     if !headers.contains_key(SET_COOKIE) {
         return;
     }
@@ -80,9 +83,15 @@ mod tests {
         }
         headers.insert(CLEAR_SITE_DATA, HeaderValue::from_static("\"cookies\""));
         headers.insert("x-own", HeaderValue::from_static("1"));
+        for (name, value) in [(CACHE_CONTROL, "max-age=31536000"), (EXPIRES, "x")] {
+            headers.append(name, HeaderValue::from_static(value));
+        }
         take_out_orders(&mut headers);
         let left: Vec<&HeaderValue> = headers.get_all(SET_COOKIE).iter().collect();
         assert_eq!(left, ["a=1", "b=2"]);
         assert!(!headers.contains_key(CLEAR_SITE_DATA) && headers.contains_key("x-own"));
+        let kept: Vec<&HeaderValue> = headers.get_all(CACHE_CONTROL).iter().collect();
+        assert_eq!(kept, ["no-store"]);
+        assert!(!headers.contains_key(EXPIRES));
     }
 }

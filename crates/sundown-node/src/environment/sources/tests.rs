@@ -138,6 +138,11 @@ fn names_and_passwords_are_no_part_of_an_address() {
             "Downloading https://a.example/x.whl (3 kB)",
         ),
         ("  what is this?", "  what is this?"),
+        ("at https://me:p#s?s@a.example/x", "at https://a.example/x"),
+        (
+            "https://a.example/x,https://u:p@b.example",
+            "https://b.example",
+        ),
     ] {
         assert_eq!(bare(line), expect);
     }
