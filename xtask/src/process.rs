@@ -256,8 +256,8 @@ mod tests {
     fn what_a_silent_child_started_is_stopped_too() {
         let (mut read, write) = std::io::pipe().expect("make a pipe");
         let mut hangs = Command::new("sh");
-        // Two levels below; each process that lives holds the pipe open.
-        hangs.args(["-c", "sh -c 'sleep 600; true' & wait"]);
+        // Two levels below, and there before the silence begins; each that lives holds the pipe open.
+        hangs.args(["-c", "sh -c 'echo here; exec sleep 600' & wait"]);
         hangs.stderr(write);
         let error = run_by_line(&mut hangs, Duration::from_secs(1), |_| {}).expect_err("it hangs");
         assert!(error.to_string().contains("said nothing"), "{error}");

@@ -2,7 +2,7 @@
 //! process in namespaces of its own that answers as one of protocol 2 did.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 
@@ -46,9 +46,12 @@ fn play(directory: &Path, marker: &str, pod: &str) -> Result<()> {
     let mut clients = Vec::new();
     for client in listener.incoming() {
         let mut client = client?;
-        BufReader::new(client.try_clone()?).read_line(&mut String::new())?;
-        client.write_all(format!("{HELLO}\n").as_bytes())?;
-        clients.push(client);
+        let asked = BufReader::new(client.try_clone()?).read_line(&mut String::new())?;
+        // One that only looked whether it is there has gone.
+        if asked > 0 {
+            client.write_all(format!("{HELLO}\n").as_bytes())?;
+            clients.push(client);
+        }
     }
     Ok(())
 }
@@ -92,7 +95,13 @@ pub(crate) fn a_node_of_another_version_is_ended_with_its_pods() -> Result<()> {
         let runs = || !processes_with(&format!("sleep\0{pod}")).is_empty();
         for (marker, is_ended) in [("-", false), (&*marker, true)] {
             let mut played = start(here, marker, &pod)?;
-            eventually("the socket of a node", || socket.exists()).await?;
+            // The socket is there before it listens.
+            eventually("a node that listens, or its end", || {
+                UnixStream::connect(&socket).is_ok()
+                    || played.try_wait().is_ok_and(|it| it.is_some())
+            })
+            .await?;
+            ensure!(played.try_wait()?.is_none(), "no node can be played here");
             let found = Node::connect(here).await;
             let is_named = matches!(found, Err(NodeError::Version { theirs: 2, .. }));
             ensure!(is_named, "{found:?}");
