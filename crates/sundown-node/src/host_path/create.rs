@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags, mkdirat, openat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, mkdirat, openat, statat};
 use rustix::io::Errno;
 
 use super::{ClosedPaths, refuse};
@@ -77,10 +77,18 @@ impl Start {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(0o666);
         match openat(&self.directory, &self.rest, flags | OFlags::NOFOLLOW, mode) {
+            Ok(_) => Ok(()),
             // Another pod made it meanwhile; what is there is judged when it is mounted.
-            Ok(_) | Err(Errno::EXIST) => Ok(()),
+            Err(Errno::EXIST) if self.is_file()? => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+impl Start {
+    fn is_file(&self) -> io::Result<bool> {
+        let found = statat(&self.directory, &self.rest, AtFlags::SYMLINK_NOFOLLOW)?;
+        Ok(FileType::from_raw_mode(found.st_mode) == FileType::RegularFile)
     }
 }
 
@@ -168,6 +176,9 @@ mod tests {
         file.make_file().unwrap();
         assert!(world.at("shared/moved/a/b").is_dir());
         assert!(world.at("shared/moved/file").is_file());
+        let (one, other) = (world.start("shared/two"), world.start("shared/two"));
+        one.unwrap().make_file().unwrap();
+        other.unwrap().make_file().unwrap();
         symlink(world.at("data/late"), world.at("shared/late")).unwrap();
         assert!(world.start("shared/late").unwrap().make_file().is_err());
         assert_eq!(world.in_data(), 0);
