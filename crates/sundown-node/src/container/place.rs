@@ -134,6 +134,9 @@ impl Root<'_> {
     /// be a volume in which another container moves things, so that no name is looked up twice: each entry
     /// is what its descriptor stands for.
     fn rebuild(&mut self, directory: &OwnedFd) -> Result<(), MountError> {
+        // What was rebuilt before may lie in this directory: its copy would stay writable, as only the
+        // original is known at the end.
+        self.seal_rebuilt()?;
         let below = descriptor_path(directory);
         let failed = || MountError::at::<io::Error>("rebuild", &below);
         let entries: Vec<_> = fs::read_dir(&below)

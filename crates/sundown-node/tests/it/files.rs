@@ -34,7 +34,8 @@ pub(crate) fn mount_paths_need_not_exist_on_the_host() -> Result<()> {
             .map(|place| format!("cat {place}/job.py {place}/sub/two; echo;"))
             .join(" ");
         let script = format!(
-            "{list} ls /usr/share/doc > /dev/null && ls /usr/bin/env && touch /usr/x 2>/dev/null; echo $?"
+            "{list} ls /usr/share/doc > /dev/null && ls /usr/bin/env && touch /usr/x 2>/dev/null; echo $?
+            for d in /usr /usr/share /usr/share/sundown-test; do touch $d/y 2>/dev/null && echo wrote $d; done; true"
         );
         let mut container = sh(&script);
         container.mounts = places.iter().map(|place| mount("script", place)).collect();
