@@ -16,6 +16,7 @@ use std::ffi::OsString;
 use std::io::{self, BufReader, Read as _};
 use std::net::Ipv4Addr;
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::thread;
@@ -44,7 +45,7 @@ struct Node {
 /// Runs as the node until it has nothing left to do.
 pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
     let started = start(arguments);
-    let (node, door) = match started {
+    let (node, door, remains) = match started {
         Ok(started) => started,
         Err(message) => {
             announce(&Announcement::Failed { message });
@@ -60,13 +61,17 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         eprintln!("node: {error}");
         return ExitCode::FAILURE;
     }
+    let clearing = clear_up(&node, remains);
     node.registry.wait_until_idle(node.settings.idle);
+    if let Some(clearing) = clearing {
+        clearing.wait();
+    }
     // Before the lock goes with this process: a client that finds no socket starts another node.
     setup::clear(&node.paths);
     ExitCode::SUCCESS
 }
 
-fn start(arguments: &[OsString]) -> Result<(Arc<Node>, Door), String> {
+fn start(arguments: &[OsString]) -> Result<(Arc<Node>, Door, Vec<PathBuf>), String> {
     let settings: Settings = argument(arguments, 0)?;
     let isolation: Isolation = argument(arguments, 1)?;
     let describe = |what: &'static str| move |error: io::Error| format!("{what}: {error}");
@@ -82,18 +87,35 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, Door), String> {
     let bridge_index = crate::network::make_bridge(settings.subnet).map_err(describe("bridge"))?;
     let names = Names::default();
     crate::dns::serve(settings.subnet.bridge, &names).map_err(describe("name server"))?;
-    let found = setup::find_lost(&paths);
+    let lost = setup::find_lost(&paths);
     let door = setup::listen(&paths).and_then(Door::new);
     let door = door.map_err(describe("socket"))?;
     let node = Node {
-        registry: Registry::new(found, settings.subnet),
+        registry: Registry::new(lost.pods, settings.subnet),
         settings,
         paths,
         isolation,
         bridge_index,
         names,
     };
-    Ok((Arc::new(node), door))
+    Ok((Arc::new(node), door, lost.remains))
+}
+
+/// Removes what an earlier node left while this one serves. It counts as a client: a node with that to do
+/// is not idle.
+fn clear_up(node: &Arc<Node>, remains: Vec<PathBuf>) -> Option<setup::ClearUp> {
+    if remains.is_empty() || !node.registry.client_came() {
+        return None;
+    }
+    let clearing = Arc::clone(node);
+    let then = move || clearing.registry.client_left();
+    let begun = setup::ClearUp::begin(node.paths.clone(), remains, then);
+    begun
+        .inspect_err(|error| {
+            node.registry.client_left();
+            eprintln!("node: what an earlier node left stays: {error}");
+        })
+        .ok()
 }
 
 /// The socket, which asks each caller's user before anything is read.

@@ -4,12 +4,16 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::setup::REMOVING;
 use crate::paths::{NodePaths, PodPaths};
 use crate::record::{self, Identity};
 use crate::spec::{PodSpec, is_plain_name};
+
+/// How many removals of what one pod left may have been cut short; after that it stays where it is until
+/// a removal ends.
+const ASIDE_COUNT_MAX: usize = 16;
 
 /// Writes who the pod is.
 pub(super) fn write(paths: &PodPaths, spec: &PodSpec, address: Ipv4Addr) -> io::Result<()> {
@@ -30,15 +34,63 @@ pub(super) fn write(paths: &PodPaths, spec: &PodSpec, address: Ipv4Addr) -> io::
 /// Nothing of the pod runs, so nothing is mounted there.
 pub(super) fn clear(paths: &NodePaths, uid: &str) -> io::Result<()> {
     check(uid)?;
-    let pod = paths.pod(uid);
-    for name in record::names(&pod.containers()) {
-        for attempt in record::names(&pod.containers().join(&name)) {
-            if let Ok(attempt) = attempt.parse() {
-                remove_all(paths, &pod.scratch(&name, attempt))?;
-            }
+    let mut written = written(&paths.pod(uid)).into_iter();
+    written.try_for_each(|directory| remove_all(paths, &directory))
+}
+
+/// Takes the same out of the pod's directory, for a removal that may take its time; gives where it is.
+///
+/// # Assumes
+/// Nothing of the pod runs, so nothing is mounted there.
+pub(super) fn set_aside(paths: &NodePaths, uid: &str) -> io::Result<PathBuf> {
+    check(uid)?;
+    move_aside(paths, uid, &written(&paths.pod(uid)))
+}
+
+/// Takes the whole directory of a pod out of the way: half a directory must not be taken for a pod.
+pub(super) fn set_aside_whole(paths: &NodePaths, uid: &str) -> io::Result<PathBuf> {
+    check(uid)?;
+    move_aside(paths, uid, &[paths.pod(uid).dir().to_owned()])
+}
+
+/// Not finding one of them is success.
+fn move_aside(paths: &NodePaths, uid: &str, directories: &[PathBuf]) -> io::Result<PathBuf> {
+    let aside = make_aside(paths, uid)?;
+    for (number, directory) in directories.iter().enumerate() {
+        match fs::rename(directory, aside.join(number.to_string())) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
         }
     }
-    remove_all(paths, &pod.volumes())
+    Ok(aside)
+}
+
+/// A directory of its own, with a name that no node takes for a pod.
+fn make_aside(paths: &NodePaths, uid: &str) -> io::Result<PathBuf> {
+    for aside in asides(paths, uid) {
+        match fs::DirBuilder::new().mode(0o700).create(&aside) {
+            // Of a node that was killed over it, or of a removal that is under way.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| aside),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn asides(paths: &NodePaths, uid: &str) -> impl Iterator<Item = PathBuf> {
+    let pods = paths.pods_dir();
+    (0..ASIDE_COUNT_MAX).map(move |number| pods.join(format!("{REMOVING}{uid}-{number}")))
+}
+
+/// Where the containers of a pod write.
+fn written(pod: &PodPaths) -> Vec<PathBuf> {
+    let mut all = vec![pod.volumes()];
+    for name in record::names(&pod.containers()) {
+        let attempts = record::names(&pod.containers().join(&name));
+        let attempts = attempts.iter().filter_map(|it| it.parse().ok());
+        all.extend(attempts.map(|attempt| pod.scratch(&name, attempt)));
+    }
+    all
 }
 
 /// A path that is joined to another replaces it when it is absolute: what is no plain name must
@@ -58,15 +110,16 @@ pub(super) fn remove_all(paths: &NodePaths, directory: &Path) -> io::Result<()> 
     sundown_files::remove(root, inside)
 }
 
-/// Removes the directory of a pod; not finding it is success.
+/// Removes the directory of a pod, and what earlier removals left of it; not finding them is success.
 pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
     check(uid)?;
-    let directory = paths.pod(uid);
-    let doomed = paths.pods_dir().join(format!("{REMOVING}{uid}"));
-    // Renamed first: half a directory must not be taken for a pod by the next node.
-    match fs::rename(directory.dir(), &doomed) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
+    if exists(paths.pod(uid).dir()) {
+        set_aside_whole(paths, uid)?;
     }
-    remove_all(paths, &doomed)
+    let mut left = asides(paths, uid).filter(|aside| exists(aside));
+    left.try_for_each(|aside| remove_all(paths, &aside))
+}
+
+fn exists(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
 }

@@ -7,6 +7,9 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use rustix::fs::Mode;
 use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
@@ -24,6 +27,10 @@ pub(super) const REMOVING: &str = ".removing-";
 
 /// As container runtimes have it. Programs that close all descriptors one by one are slow above it.
 const DESCRIPTOR_COUNT_MAX: u64 = 1 << 20;
+
+/// For how long a node that is told to end goes on to remove what an earlier one left. Less than what
+/// `sundown down` waits for the end.
+const CLEAR_UP_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// The node's mount points are names only.
 const MOUNT_POINTS_BYTES_MAX: u64 = 1 << 20;
@@ -161,28 +168,70 @@ fn seal_binary(at: &Path) -> io::Result<()> {
     })
 }
 
-/// The pods of an earlier node, whose processes are gone: only their records and logs stay. What is no
-/// whole pod is removed.
-pub(super) fn find_lost(paths: &NodePaths) -> BTreeMap<String, PodState> {
+/// What an earlier node left.
+#[derive(Debug, Default)]
+pub(super) struct Lost {
+    /// Its pods, whose processes are gone: only their records and logs stay.
+    pub(super) pods: BTreeMap<String, PodState>,
+    /// What its containers wrote, and what is no whole pod.
+    pub(super) remains: Vec<PathBuf>,
+}
+
+/// Looks at what an earlier node left. Nothing is removed here: it can take minutes, and no pod is to wait
+/// for what another one left.
+pub(super) fn find_lost(paths: &NodePaths) -> Lost {
     let reason = "the node process ended, and the pod's processes with it";
-    let mut found = BTreeMap::new();
+    let mut lost = Lost::default();
     for name in record::names(&paths.pods_dir()) {
         let pod = paths.pod(&name);
-        match record::read_lost(&pod, reason) {
+        let aside = match record::read_lost(&pod, reason) {
             Some(state) if state.uid == name => {
-                if let Err(error) = directory::clear(paths, &name) {
-                    eprintln!("node: {}: {error}", pod.dir().display());
-                }
-                found.insert(name, state);
+                let aside = directory::set_aside(paths, &name);
+                lost.pods.insert(name, state);
+                aside
             }
-            _ => {
-                if let Err(error) = directory::remove_all(paths, pod.dir()) {
-                    eprintln!("node: {}: {error}", pod.dir().display());
-                }
-            }
+            _ if name.starts_with(REMOVING) => Ok(pod.dir().to_owned()),
+            // Moved as well: a pod of this name may be made while it is removed.
+            _ => directory::set_aside_whole(paths, &name),
+        };
+        match aside {
+            Ok(aside) => lost.remains.push(aside),
+            Err(error) => eprintln!("node: {}: {error}", pod.dir().display()),
         }
     }
-    found
+    lost
+}
+
+/// What is being removed beside the node's other work.
+pub(super) struct ClearUp(mpsc::Receiver<()>);
+
+impl ClearUp {
+    /// Removes what an earlier node left, on a thread of its own.
+    pub(super) fn begin(
+        paths: NodePaths,
+        remains: Vec<PathBuf>,
+        then: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
+        let (end, ended) = mpsc::channel();
+        let clears_up = thread::Builder::new().name("clears-up".to_owned());
+        clears_up.spawn(move || {
+            for directory in remains {
+                if let Err(error) = directory::remove_all(&paths, &directory) {
+                    eprintln!("node: {}: {error}", directory.display());
+                }
+            }
+            drop(end);
+            then();
+        })?;
+        Ok(Self(ended))
+    }
+
+    /// Waits for its end, but not so long that the node's own would be missed.
+    pub(super) fn wait(&self) {
+        if self.0.recv_timeout(CLEAR_UP_TIME_MAX) == Err(mpsc::RecvTimeoutError::Timeout) {
+            eprintln!("node: what an earlier node left is not yet removed: the next node goes on");
+        }
+    }
 }
 
 /// Opens the door to clients of our own user only.
@@ -214,6 +263,41 @@ mod tests {
         let status = "Name:\tx\nSigBlk:\tffffffffffffffff\nSigIgn:\t0000000000001007\n";
         assert_eq!(ignored_signals(status), [1, 2, 3], "not broken pipes");
         assert!(ignored_signals("Name:\tx\n").is_empty());
+    }
+
+    #[test]
+    fn what_an_earlier_node_left_is_moved_first_and_removed_later() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = NodePaths::new(home.path()).unwrap();
+        let whole = paths.pod("whole");
+        fs::create_dir_all(whole.scratch("main", 0).join("deep/down")).unwrap();
+        fs::create_dir_all(whole.volumes().join("data")).unwrap();
+        let identity = r#"{"uid":"whole","namespace":"n","name":"p","address":"10.88.0.2"}"#;
+        fs::write(whole.identity(), identity).unwrap();
+        fs::create_dir_all(paths.pod("half").dir().join("containers")).unwrap();
+        let earlier = paths.pods_dir().join(".removing-whole-0");
+        fs::create_dir_all(earlier.join("0")).unwrap();
+
+        let lost = find_lost(&paths);
+
+        assert_eq!(lost.pods.keys().collect::<Vec<_>>(), ["whole"]);
+        let moved = paths.pods_dir().join(".removing-whole-1");
+        assert!(moved.join("1/deep/down").is_dir(), "it may take its time");
+        assert!(moved.join("0/data").is_dir());
+        assert!(!whole.volumes().exists() && !whole.scratch("main", 0).exists());
+        assert!(whole.identity().exists(), "records stay");
+        assert!(!paths.pod("half").dir().exists(), "its name is free");
+        assert_eq!(lost.remains.len(), 3, "{:?}", lost.remains);
+
+        let clearing = ClearUp::begin(paths.clone(), lost.remains, || {}).unwrap();
+        clearing.wait();
+        assert_eq!(record::names(&paths.pods_dir()), ["whole"]);
+
+        // A removal that was cut short is finished with the next one.
+        fs::create_dir_all(earlier.join("0")).unwrap();
+        directory::remove(&paths, "whole").unwrap();
+        assert!(record::names(&paths.pods_dir()).is_empty());
+        directory::remove(&paths, "whole").unwrap();
     }
 
     #[test]
