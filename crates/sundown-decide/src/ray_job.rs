@@ -14,7 +14,9 @@ mod decide;
 mod finalize;
 mod head_service;
 mod intent;
+mod lapse;
 mod outcome;
+mod pods;
 #[cfg(test)]
 mod properties;
 mod reason;
@@ -35,12 +37,13 @@ use sundown_model::{
     Part, Permit, Port, Scope,
 };
 
-use crate::kinds::{JOB, RAY_CLUSTER, RAY_JOB, SERVICE};
+use crate::kinds::{JOB, POD, RAY_CLUSTER, RAY_JOB, SERVICE};
 use crate::ray::controller_key;
 use crate::ray::view::{RAY_FIELDS, SERVICE_FIELDS};
 
 pub use cleanup::ANNOTATION_READER;
 pub use intent::ANNOTATION_SUBMISSION;
+pub use lapse::Lapse;
 pub use reason::Reason;
 
 /// The controller; it needs no memory, only to be told what is the same for all jobs.
@@ -49,6 +52,7 @@ pub struct RayJobs {
     settings: Settings,
     limits: Limits,
     deletes_finished: bool,
+    lapse: Option<Lapse>,
 }
 
 /// How often and how long. Every bound counts from an instant that is stored.
@@ -62,6 +66,8 @@ pub struct Limits {
     pub status_check: SignedDuration,
     /// How long it is tried to stop a job.
     pub stop: SignedDuration,
+    /// How long an attempt waits for the pods of the one before it, once their cluster is gone.
+    pub apart: SignedDuration,
 }
 
 impl Limits {
@@ -71,6 +77,7 @@ impl Limits {
         transition_grace: SignedDuration::from_secs(300),
         status_check: SignedDuration::from_secs(300),
         stop: SignedDuration::from_secs(60),
+        apart: SignedDuration::from_secs(300),
     };
     /// On a cluster: as often as upstream asks.
     pub const CLUSTER: Self = Self {
@@ -92,6 +99,7 @@ impl RayJobs {
             settings,
             limits,
             deletes_finished: false,
+            lapse: None,
         }
     }
 
@@ -127,6 +135,10 @@ impl Controller for RayJobs {
             scope: Scope::One(JOB),
             fields: view::SUBMITTER_FIELDS,
         },
+        Interest {
+            scope: Scope::One(POD),
+            fields: &[],
+        },
     ];
     const GRANTS: &'static [Grant] = &[
         Grant {
@@ -160,7 +172,16 @@ impl Controller for RayJobs {
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {
-            Change::Added(object) | Change::Deleted(object) => touch(object, cache, touched),
+            Change::Added(object) => touch(object, cache, touched),
+            Change::Deleted(object) => {
+                touch(object, cache, touched);
+                // Only the end of a pod is waited for.
+                if object.key().resource.is(&POD)
+                    && let Some(cluster) = controller_key(object, &RAY_CLUSTER)
+                {
+                    touched.extend(view::jobs_on(&cluster, cache));
+                }
+            }
             // Whose it was has to know that it is theirs no more.
             Change::Updated { old, new } => {
                 touch(old, cache, touched);

@@ -261,6 +261,7 @@ impl<C: Controller> Scene<C> {
             asked,
             ended_at,
             outcome,
+            failures: 0,
         };
         self.facts.set_deed(subject, fact);
         self
@@ -285,6 +286,7 @@ impl<C: Controller> Scene<C> {
         for ty in catalog().iter() {
             self.facts.set_fresh(ty.resource.clone(), self.step);
         }
+        self.facts.set_served(self.step);
         self
     }
 

@@ -81,6 +81,7 @@ impl Engine {
             asked,
             ended_at,
             outcome,
+            failures: 0,
         };
         if let (What::Node(node::Call::Names(names)), DeedOutcome::Done) = (&what, &fact.outcome) {
             self.state.facts.set_names(names.clone());

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::port::{DeedFact, Question, Reply, ReplyFact, Subject};
+use crate::port::{DeedFact, DeedOutcome, Question, Reply, ReplyFact, Subject};
 use crate::recent::Recent;
 use crate::{Object, ObjectKey, RefusalReason, Resource, Step, Uid, node};
 
@@ -19,12 +19,15 @@ const REMEMBERED_MAX: usize = 4_096;
 pub struct Facts {
     live: Recent<ObjectKey, LiveFact, REMEMBERED_MAX>,
     fresh: BTreeMap<Resource, Step>,
+    /// What is served is known as of this step.
+    #[serde(default)]
+    served: Step,
     replies: Recent<Question, ReplyFact, REMEMBERED_MAX>,
     deeds: Recent<Subject, DeedFact, REMEMBERED_MAX>,
     /// Of objects that could not be made, until they are there.
     #[serde(default)]
     refusals: Recent<ObjectKey, RefusalFact, REMEMBERED_MAX>,
-    /// How often in a row a node gave one sort of answer.
+    /// How often in a row a node or Ray gave one sort of answer.
     streaks: Recent<Question, Streak, REMEMBERED_MAX>,
     node: NodeFacts,
 }
@@ -33,7 +36,7 @@ pub struct Facts {
 /// memory of a controller, so that it is part of what is recorded and flown again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Streak {
-    /// A probe that found all well; an image that can be had.
+    /// A probe that found all well; an image that can be had; a Ray that answers.
     pub is_well: bool,
     pub count: u32,
 }
@@ -85,13 +88,19 @@ impl Facts {
         self.fresh_since(resource).is_some_and(|since| since > step)
     }
 
+    /// Whether the catalog shows every kind that was defined before `step`: a kind that is not known yet may
+    /// hold what a decision would miss.
+    pub fn is_catalog_fresh(&self, step: Step) -> bool {
+        self.served > step
+    }
+
     /// The last answer to a question beyond the API server.
     pub fn reply(&self, question: &Question) -> Option<&ReplyFact> {
         self.replies.get(question)
     }
 
-    /// How often in a row a question to the node had the answer that it had last. That nobody
-    /// answered counts for neither side.
+    /// How often in a row a question had the answer that it had last. That the node did not answer counts
+    /// for neither side; that Ray did not is a failure.
     pub fn streak(&self, question: &Question) -> Option<Streak> {
         self.streaks.get(question).copied()
     }
@@ -156,7 +165,14 @@ impl Facts {
     }
 
     /// Records what became of a deed.
-    pub fn set_deed(&mut self, subject: Subject, fact: DeedFact) {
+    pub fn set_deed(&mut self, subject: Subject, mut fact: DeedFact) {
+        fact.failures = match fact.outcome {
+            DeedOutcome::Done => 0,
+            DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => {
+                let before = self.deeds.get(&subject).map_or(0, |it| it.failures);
+                before.saturating_add(1)
+            }
+        };
         self.deeds.set(subject, fact);
     }
 
@@ -199,6 +215,11 @@ impl Facts {
         }
     }
 
+    /// Records that the catalog was caught up with what was defined before `step`.
+    pub fn set_served(&mut self, step: Step) {
+        self.served = step.max(self.served);
+    }
+
     /// Records that a resource was caught up with what was committed before `step`.
     pub fn set_fresh(&mut self, resource: Resource, step: Step) {
         let since = self.fresh.entry(resource).or_default();
@@ -206,7 +227,7 @@ impl Facts {
     }
 }
 
-/// Of which sort an answer is; None when nobody answered or there are no sorts.
+/// Of which sort an answer is; None when the node gave none or there are no sorts. That Ray gives none is one.
 fn is_well(reply: &Reply) -> Option<bool> {
     match reply {
         Reply::Node(Ok(node::Answer::Probe { trouble })) => Some(trouble.is_none()),
@@ -214,6 +235,7 @@ fn is_well(reply: &Reply) -> Option<bool> {
             node::Image::Ready | node::Image::Missing | node::Image::Making { .. } => Some(true),
             node::Image::Unavailable { .. } => Some(false),
         },
-        Reply::Node(Err(_)) | Reply::Ray(_) => None,
+        Reply::Ray(answer) => Some(answer.is_ok()),
+        Reply::Node(Err(_)) => None,
     }
 }

@@ -146,4 +146,7 @@ pub struct DeedFact {
     pub asked: Step,
     pub ended_at: Timestamp,
     pub outcome: DeedOutcome,
+    /// How often in a row such a deed came to nothing, or may have; counted by [`crate::Facts::set_deed`].
+    #[serde(default)]
+    pub failures: u32,
 }

@@ -7,6 +7,8 @@ use serde_json::Value;
 #[cfg(feature = "mutants")]
 use sundown_decide::OwnerGc;
 use sundown_decide::ray_job::Limits;
+#[cfg(feature = "mutants")]
+use sundown_decide::ray_job::{Lapse, RayJobs};
 use sundown_decide::{Crew, RayConfig, of_ray, shipped, with_node};
 use sundown_engine::{Engine, wire};
 use sundown_kinds::Settings;
@@ -54,6 +56,9 @@ pub enum Mutation {
     /// kubernetes#65200, #92743: owners are found by uid alone.
     #[cfg(feature = "mutants")]
     UidOnlyOwner,
+    /// A rule of before of the jobs of Ray.
+    #[cfg(feature = "mutants")]
+    Lapse(Lapse),
 }
 
 /// What is said of a mutation.
@@ -82,6 +87,16 @@ impl Mutation {
         Self::CreatesAgain,
         #[cfg(feature = "mutants")]
         Self::UidOnlyOwner,
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::GivesUpUntried),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::BeginsBesidePods),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::ObeysFlaws),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::SuspendsUnasked),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::ForgetsInteractive),
     ];
 
     /// The name on the command line.
@@ -127,6 +142,8 @@ impl Mutation {
                 "kubernetes#92743",
                 "an owner in another namespace counts by its uid alone",
             ),
+            #[cfg(feature = "mutants")]
+            Self::Lapse(lapse) => lapse_told(lapse),
         };
         Expected { name, story }
     }
@@ -149,7 +166,7 @@ impl Mutation {
             | Self::CountsTwice
             | Self::CreatesAgain => true,
             #[cfg(feature = "mutants")]
-            Self::UidOnlyOwner => false,
+            Self::UidOnlyOwner | Self::Lapse(_) => false,
         }
     }
 
@@ -173,6 +190,8 @@ impl Mutation {
             | Self::LostReplyIsFailure => None,
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => None,
+            #[cfg(feature = "mutants")]
+            Self::Lapse(lapse) => Some((lapse_story(lapse), Variant::CrashBefore)),
         }
     }
 
@@ -276,8 +295,53 @@ impl Crew for Hands {
             self.engine = self.engine.clone().with(OwnerGc::default().by_uid_only());
             return;
         }
+        #[cfg(feature = "mutants")]
+        if let Some(Mutation::Lapse(lapse)) = self.mutation
+            && C::NAME == RayJobs::NAME
+        {
+            let ray = ray();
+            let jobs = RayJobs::new(ray.settings, ray.limits).lapsed(lapse);
+            self.engine = self.engine.clone().with(jobs);
+            return;
+        }
         let _ = self.mutation;
         self.engine = self.engine.clone().with(controller);
+    }
+}
+
+/// The name of a rule of before, and what comes of it.
+#[cfg(feature = "mutants")]
+fn lapse_told(lapse: Lapse) -> (&'static str, &'static str) {
+    match lapse {
+        Lapse::GivesUpUntried => (
+            "gives-up-untried",
+            "a job runs on for ever, because its time was over before the stop was tried",
+        ),
+        Lapse::BeginsBesidePods => (
+            "begins-beside-pods",
+            "an attempt begins while the pods of the last one still run",
+        ),
+        Lapse::ObeysFlaws => ("obeys-flaws", "an edit that is refused ends a job"),
+        Lapse::SuspendsUnasked => (
+            "suspends-unasked",
+            "a result is thrown away, and the job runs again",
+        ),
+        Lapse::ForgetsInteractive => (
+            "forgets-interactive",
+            "what the user submitted runs on after its RayJob is gone",
+        ),
+    }
+}
+
+/// The story in which a rule of before shows.
+#[cfg(feature = "mutants")]
+fn lapse_story(lapse: Lapse) -> &'static str {
+    match lapse {
+        Lapse::GivesUpUntried => "ray-deleted-away",
+        Lapse::BeginsBesidePods => "ray-cluster-deleted",
+        Lapse::ObeysFlaws => "ray-suspend-refused",
+        Lapse::SuspendsUnasked => "ray-suspended-late",
+        Lapse::ForgetsInteractive => "ray-interactive-deleted",
     }
 }
 

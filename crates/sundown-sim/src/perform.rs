@@ -89,7 +89,10 @@ impl World {
 
     fn answer(&mut self, effect: &Effect, fault: Option<Variant>) -> Option<Input> {
         match effect {
-            Effect::Discover { id } => Some(self.discover(*id, fault)),
+            Effect::Discover { id } => {
+                let answer = self.discover(*id, fault);
+                self.delayed(answer)
+            }
             Effect::Barrier { id, types } => {
                 let positions = types
                     .iter()
@@ -184,6 +187,17 @@ impl World {
             node.befall(mishap, now);
         }
         self.judge_executions();
+    }
+
+    /// Lets a user submit a job by hand, to whichever head runs.
+    pub(crate) fn submit(&mut self, id: &str, entrypoint: &str) {
+        self.note(&format!("user: submits {id} by hand"));
+        let now = self.now;
+        if let Some(node) = &mut self.node {
+            node.tick(now);
+            let head = node.ray.heads().next().cloned();
+            head.map(|head| node.ray.submit(&head, &id.into(), entrypoint, now));
+        }
     }
 
     /// Judges what began in Ray since it was last looked at.

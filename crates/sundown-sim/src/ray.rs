@@ -44,6 +44,8 @@ pub(crate) struct Execution {
 pub(crate) struct Attempt {
     pub(crate) job: Uid,
     pub(crate) cluster: String,
+    /// Whether the cluster is one that the job only points at.
+    pub(crate) is_shared: bool,
 }
 
 /// What became of an execution.

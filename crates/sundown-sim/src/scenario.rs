@@ -17,8 +17,12 @@ pub enum Step {
     Work(SignedDuration),
     /// Time goes by.
     Advance(SignedDuration),
-    /// The operator starts; before it, nobody collects.
+    /// The operator starts; before it, nothing is collected.
     Start,
+    /// The operator is gone until it starts again: nothing of it survives.
+    Stop,
+    /// A user submits a job to Ray by hand, with this id and entrypoint.
+    Submit(&'static str, &'static str),
     /// Something befalls the node.
     Node(Mishap),
 }
@@ -33,6 +37,8 @@ pub enum Told {
         owners: Vec<(It, bool)>,
         extra: Value,
     },
+    /// Deletes every `RayCluster`, as `kubectl delete` does by itself: in background.
+    DeleteClusters,
     /// Gives an object these owners instead of those that it has.
     Adopt {
         it: It,
@@ -105,6 +111,22 @@ impl Scenario {
         self
     }
 
+    /// No operator is there for so long. Longer than every bound, it must still keep what it promised.
+    pub(crate) fn away(mut self, seconds: i64) -> Self {
+        self.steps.push(Step::Stop);
+        self.advance(seconds).start()
+    }
+
+    pub(crate) fn stop(mut self) -> Self {
+        self.steps.push(Step::Stop);
+        self
+    }
+
+    pub(crate) fn submit(mut self, id: &'static str, entrypoint: &'static str) -> Self {
+        self.steps.push(Step::Submit(id, entrypoint));
+        self
+    }
+
     pub(crate) fn settle(mut self) -> Self {
         self.steps.push(Step::Settle);
         self
@@ -134,6 +156,12 @@ impl Scenario {
 
     pub(crate) fn delete(self, it: It, policy: &str) -> Self {
         self.does(Op::delete(it, policy))
+    }
+
+    pub(crate) fn delete_clusters(mut self) -> Self {
+        let told = Box::new(Told::DeleteClusters);
+        self.steps.push(Step::Do(told));
+        self
     }
 
     pub(crate) fn patch(self, it: It, patch: &Value) -> Self {

@@ -5,6 +5,7 @@ mod crd;
 mod namespace;
 pub(crate) mod node;
 mod ray;
+mod ray_promises;
 mod role_aggregation;
 mod ttl;
 

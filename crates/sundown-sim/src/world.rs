@@ -155,6 +155,11 @@ impl World {
             match step {
                 Step::Do(told) => self.tell(&told),
                 Step::Start => self.started = true,
+                Step::Stop => {
+                    self.started = false;
+                    self.crash();
+                }
+                Step::Submit(id, entrypoint) => self.submit(id, entrypoint),
                 Step::Advance(duration) => self.advance(duration),
                 Step::Settle => self.settle(probe),
                 Step::Work(duration) => self.work(duration, probe),
@@ -289,8 +294,20 @@ impl World {
                 let patch = json!({ "metadata": { "ownerReferences": self.references(owners) } });
                 Op::patch(*it, &patch)
             }
+            Told::DeleteClusters => return self.delete_clusters(),
         };
         self.user(&op);
+    }
+
+    fn delete_clusters(&mut self) {
+        let all = self.ledger.live.keys();
+        let all = all.filter(|key| key.resource.plural() == "rayclusters");
+        for key in all.cloned().collect::<Vec<_>>() {
+            let options = json!({ "propagationPolicy": "Background" });
+            let label = format!("delete {key}");
+            let path = self.path_of(&key);
+            self.user(&Op::new(Method::Delete, path, Some(&options), label));
+        }
     }
 
     pub(crate) fn user(&mut self, op: &Op) {

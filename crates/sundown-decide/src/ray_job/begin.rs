@@ -10,11 +10,12 @@ use sundown_kinds::{RayCluster, ray_job};
 use sundown_model::{Action, Decision, Object, ObjectKey, Part};
 
 use super::intent::ANNOTATION_SUBMISSION;
+use super::lapse::Lapse;
 use super::outcome::{self, Failure};
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later, seconds};
-use super::{head_service, reset};
+use super::{head_service, reset, running};
 use crate::kinds::{RAY_CLUSTER, SERVICE};
 use crate::ray::{Told, beside, create, note, patch, place, suffix, view};
 
@@ -55,7 +56,7 @@ fn generated(sight: &Sight<'_>, what: &str) -> String {
 
 /// Until the cluster is ready and its dashboard known.
 pub(super) fn initializing(sight: &Sight<'_>) -> Decision<Reason> {
-    if sight.job.spec.suspend {
+    if sight.shall_be_suspended() {
         return reset::suspend(sight);
     }
     if let Some(overdue) = overdue(sight) {
@@ -93,11 +94,21 @@ pub(super) fn initializing(sight: &Sight<'_>) -> Decision<Reason> {
 
 /// Until somebody submits and says so. Unlike upstream's, it can be suspended, and ends in time.
 pub(super) fn waiting(sight: &Sight<'_>) -> Decision<Reason> {
-    if sight.job.spec.suspend {
+    if sight.shall_be_suspended() {
         return reset::suspend(sight);
     }
     if let Some(overdue) = overdue(sight) {
         return overdue;
+    }
+    match &sight.cluster {
+        Cluster::There(..) => {}
+        Cluster::Foreign(_) => return running::without_its_cluster(sight),
+        Cluster::Absent => {
+            return match sight.is_absent(&sight.cluster_key()) {
+                Err(need) => Decision::need(vec![need], Reason::AsksForCluster),
+                Ok(_) => running::without_its_cluster(sight),
+            };
+        }
     }
     if sight.job.spec.job_id.is_empty() {
         let next = sight.next();
@@ -137,7 +148,9 @@ fn deadlines(sight: &Sight<'_>) -> Vec<(Timestamp, Failure, String)> {
         return Vec::new();
     };
     let of = |limit: Option<i32>, why: Failure, field: &str, title: &str| {
-        let limit = limit?;
+        // One that is refused by the validation is not obeyed.
+        let obeys_all = sight.scope.config.lapses(Lapse::ObeysFlaws);
+        let limit = limit.filter(|limit| *limit > 0 || obeys_all)?;
         let text =
             format!("The RayJob has passed the {field}. StartTime: {started}. {title}: {limit}");
         Some((later(started, seconds(limit)), why, text))

@@ -3,10 +3,12 @@
 //! A cluster that the job only points at is never touched. An outcome that no rule covers is told, since
 //! what is left then stays for ever.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_kinds::ray_job::{self, CleanUp, DeletionPolicy};
-use sundown_model::{Decision, Object, Part, Propagation};
+use sundown_model::{Decision, Need, Object, Part, Propagation};
 
 use super::reason::Reason;
 use super::view::{Cluster, Sight, later};
@@ -85,13 +87,38 @@ fn carry_out(sight: &Sight<'_>, dues: Vec<Due>) -> Decision<Reason> {
         .max_by_key(|(policy, _)| *policy);
     let next_at = open.iter().map(|(_, at)| *at).filter(|at| *at > now).min();
     let decision = match (due, next_at) {
-        (Some((policy, _)), _) => perform(sight, *policy),
+        (Some((policy, _)), _) => match unconfirmed(sight, *policy) {
+            Some(asks) => asks,
+            None => perform(sight, *policy),
+        },
         (None, Some(at)) => Decision::idle(Reason::NotDue { at }),
         (None, None) => Decision::idle(Reason::CleanedUp),
     };
     Decision {
         wake_at: next_at,
         ..decision
+    }
+}
+
+/// What to wait for before something of the cluster goes: it must be what the job says now, and not what it
+/// said a moment ago. A request about the job itself carries its revision; one about its cluster cannot.
+fn unconfirmed(sight: &Sight<'_>, policy: DeletionPolicy) -> Option<Decision<Reason>> {
+    if policy == DeletionPolicy::DeleteSelf {
+        return None;
+    }
+    let key = sight.object.key();
+    let read = sight.scope.facts.live(key);
+    match read.filter(|it| it.asked > sight.seen()) {
+        None => {
+            let need = Need::Live(key.clone());
+            Some(Decision::need(vec![need], Reason::Confirms { policy }))
+        }
+        Some(read) => {
+            let is_same = |it: &Arc<Object>| it.rv() == sight.object.rv();
+            let is_same = read.found.as_ref().is_some_and(is_same);
+            // What is newer is on its way here.
+            (!is_same).then(|| Decision::idle(Reason::Confirms { policy }))
+        }
     }
 }
 

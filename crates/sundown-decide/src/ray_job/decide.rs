@@ -133,6 +133,10 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
     let state = match status.job_status {
         JobStatus::Failed => DeploymentStatus::Failed,
         JobStatus::Succeeded | JobStatus::Stopped => DeploymentStatus::Complete,
+        // What ran is not judged once more by the time that it had to begin.
+        JobStatus::Pending | JobStatus::Running if !status.dashboard_url.is_empty() => {
+            DeploymentStatus::Running
+        }
         JobStatus::New | JobStatus::Pending | JobStatus::Running => {
             if status.ray_cluster_name.is_empty() {
                 DeploymentStatus::New

@@ -1,8 +1,9 @@
 //! The service of a job: the head of whatever cluster it runs on, under a name that stays.
 //!
 //! It is made and moved beside whatever else is done for a job that runs, until it is right, and never
-//! waited for: a job must not hang on a service that cannot be made. One that is refused again and again
-//! makes Ray be asked less often, as the engine waits after a refusal. One of another owner is left alone.
+//! waited for: a job must not hang on a service that cannot be made. As the engine waits after a refusal, one
+//! that was refused is tried again only along with something else that is new. One of another owner is left
+//! alone.
 
 use serde_json::json;
 use sundown_kinds::constants::LABEL_CLUSTER;
@@ -14,12 +15,18 @@ use super::view::{Cluster, Sight};
 use crate::kinds::SERVICE;
 use crate::ray::{Told, beside, create, is_owned, merge, name_of, note, patch, place};
 
-/// A decision, and beside it what is to be done about the service. That one cannot be had is said when
-/// something else is new, not with every question.
+/// The reason of the event that the service cannot be had.
+const REFUSED: &str = "FailedToCreateService";
+
+/// A decision, and beside it what is to be done about the service. That one cannot be had is said, and tried
+/// again, when something else is new, not with every question.
 pub(super) fn along_with(sight: &Sight<'_>, mut decision: Decision<Reason>) -> Decision<Reason> {
     let own = plan(sight);
-    let has_write = own.iter().any(|it| matches!(it, Action::Api(_)));
-    if has_write || !decision.actions.is_empty() {
+    let is_hopeful = own.iter().any(|it| matches!(it, Action::Api(_)));
+    let was_refused = own
+        .iter()
+        .any(|it| matches!(it, Action::Tell(note) if &*note.reason == REFUSED));
+    if (is_hopeful && !was_refused) || !decision.actions.is_empty() {
         decision.actions.extend(own);
     }
     decision
@@ -44,7 +51,7 @@ fn plan(sight: &Sight<'_>) -> Vec<Action> {
         };
         let failed = sight.refusal(&key).map(|it| {
             let message = format!("Failed to create the service {place}, {}", it.message);
-            note(object, true, "FailedToCreateService", message)
+            note(object, true, REFUSED, message)
         });
         let makes = create(object, &SERVICE, body, told);
         return [makes].into_iter().chain(failed).collect();
@@ -52,7 +59,7 @@ fn plan(sight: &Sight<'_>) -> Vec<Action> {
     if !is_owned(present, object) {
         let why = "it exists and is not owned by this RayJob";
         let message = format!("Failed to create the service {place}, {why}");
-        return vec![note(object, true, "FailedToCreateService", message)];
+        return vec![note(object, true, REFUSED, message)];
     }
     let selector = present.field("/spec/selector").cloned().unwrap_or_default();
     if selector[LABEL_CLUSTER] == body["spec"]["selector"][LABEL_CLUSTER] {

@@ -78,12 +78,18 @@ pub(super) fn change(sight: &Sight<'_>, mut next: RayJobStatus) -> Option<Action
     if next.job_deployment_status != present.job_deployment_status {
         count(sight, &mut next);
     }
-    let has_ended = next.job_deployment_status.is_terminal();
-    if has_ended && (!present.job_deployment_status.is_terminal() || next.end_time.is_none()) {
+    let ends_now = next.job_deployment_status.is_terminal() && !had_ended(present);
+    if ends_now || (next.job_deployment_status.is_terminal() && next.end_time.is_none()) {
         next.end_time = Some(sight.now());
     }
     let change = merge::between(&present.to_value(), &next.to_value())?;
     Some(patch(sight.object, Part::Status, json!({"status": change})))
+}
+
+/// One that was complete before an edit made its spec invalid ended then.
+fn had_ended(present: &RayJobStatus) -> bool {
+    present.job_deployment_status.is_terminal()
+        || present.job_deployment_status == DeploymentStatus::ValidationFailed
 }
 
 /// An attempt that failed and may be tried again is never shown as failed: clients would take it for

@@ -63,6 +63,10 @@ pub enum Reason {
     NotDue {
         at: Timestamp,
     },
+    /// The job is read once more before a rule is carried out.
+    Confirms {
+        policy: DeletionPolicy,
+    },
     Deletes {
         policy: DeletionPolicy,
     },
@@ -105,6 +109,7 @@ impl Explain for Reason {
             Self::Kept => "Kept",
             Self::Uncovered => "Uncovered",
             Self::NotDue { .. } => "NotDue",
+            Self::Confirms { .. } => "Confirms",
             Self::Deletes { .. } => "Deletes",
             Self::CleanedUp => "CleanedUp",
             Self::Releases => "Releases",
@@ -144,12 +149,19 @@ impl Explain for Reason {
             Self::Fails { why } => format!("the attempt has failed: {why}"),
             Self::Stops { until } => format!("the job is being stopped, tried until {until}"),
             Self::Suspends => "begins to be suspended".to_owned(),
-            Self::Clears { left } => format!("{} objects of the attempt are left", left.len()),
+            Self::Clears { left } => match left.as_slice() {
+                [] => "makes sure that nothing of the attempt is left".to_owned(),
+                [one] => format!("{one} of the attempt is left"),
+                all => format!("{} objects of the attempt are left", all.len()),
+            },
             Self::Cleared => "nothing of the attempt is left".to_owned(),
             Self::Suspended => "suspended".to_owned(),
             Self::Kept => "the job has ended, and nothing is to be deleted".to_owned(),
             Self::Uncovered => "no deletion rule covers how the job has ended".to_owned(),
             Self::NotDue { at } => format!("the job has ended; the next rule is due at {at}"),
+            Self::Confirms { policy } => {
+                format!("the job has ended; {policy} is due, and the job is read once more before")
+            }
             Self::Deletes { policy } => format!("the job has ended; {policy} is due"),
             Self::CleanedUp => "the job has ended, and all rules are carried out".to_owned(),
             Self::Releases => "being deleted; nothing of it runs, so it is let go".to_owned(),
@@ -193,6 +205,7 @@ impl Explain for Reason {
             | Self::Suspended
             | Self::Kept
             | Self::Uncovered
+            | Self::Confirms { .. }
             | Self::Deletes { .. }
             | Self::CleanedUp
             | Self::Releases

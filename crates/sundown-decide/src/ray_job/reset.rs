@@ -5,6 +5,7 @@ use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobInfo, RayJobStat
 use sundown_model::{Action, Decision, Object, ObjectKey, Propagation};
 
 use super::outcome;
+use super::pods::{self, Standing};
 use super::reason::Reason;
 use super::view::{Cluster, Sight, Submitter};
 use crate::ray::{delete, note, place};
@@ -56,7 +57,32 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
     if !needs.is_empty() {
         return Decision::need(needs, Reason::Clears { left });
     }
-    outcome::write(sight, emptied(sight), Reason::Cleared)
+    match pods::standing(sight) {
+        Standing::Gone => outcome::write(sight, emptied(sight), Reason::Cleared),
+        Standing::Unseen(need) => Decision::need(vec![need], Reason::Clears { left }),
+        Standing::Left { pods, until } => Decision::wake_at(until, Reason::Clears { left: pods }),
+        Standing::Overdue(pods) => {
+            let mut decision = outcome::write(sight, emptied(sight), Reason::Cleared);
+            decision.actions.push(beside_pods(sight, &pods));
+            decision
+        }
+    }
+}
+
+/// What is told when pods of the last attempt outlive the time that they have.
+fn beside_pods(sight: &Sight<'_>, pods: &[ObjectKey]) -> Action {
+    let first = pods.first().map(place).unwrap_or_default();
+    let others = match pods.len().saturating_sub(1) {
+        0 => String::new(),
+        count => format!(" and {count} others"),
+    };
+    let limit = sight.scope.config.limits.apart.as_secs();
+    let message = format!(
+        "{first}{others} of the cluster {} did not end within {limit}s and may still run; it is not waited for \
+         any longer",
+        sight.job.status.ray_cluster_name
+    );
+    note(sight.object, true, "PodsOfLastAttemptLeft", message)
 }
 
 /// Ends a submitter that outlives its attempt: it would wait for a Ray that is gone, or submit to it, for

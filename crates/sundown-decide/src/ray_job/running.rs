@@ -5,6 +5,7 @@ use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus, Submissi
 use sundown_model::{Decision, ray};
 
 use super::begin::active_deadline;
+use super::lapse::Lapse;
 use super::outcome::{self, Failure};
 use super::reason::Reason;
 use super::stop::{self, Stop};
@@ -23,8 +24,8 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         // Stored already: neither what became of the cluster since nor a wish to pause changes it.
         return conclude(sight, sight.next());
     }
-    if sight.job.spec.suspend && !sight.job.selects_cluster() {
-        return reset::suspend(sight);
+    if sight.shall_be_suspended() && !sight.job.selects_cluster() {
+        return suspend(sight);
     }
     match &sight.cluster {
         Cluster::There(..) if !has_another_cluster(sight) => {}
@@ -57,13 +58,36 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
     }
 }
 
+/// Suspends a job, unless Ray says that it has ended: a result is not thrown away because it was not asked
+/// for in time.
+fn suspend(sight: &Sight<'_>) -> Decision<Reason> {
+    let may_have_ended = matches!(sight.cluster, Cluster::There(..))
+        && !has_another_cluster(sight)
+        && sight.may_be_submitted()
+        && !sight.scope.config.lapses(Lapse::SuspendsUnasked);
+    if !may_have_ended {
+        return reset::suspend(sight);
+    }
+    let told = match sight.ask(None) {
+        Ok(told) => told,
+        Err(need) => return Decision::need(vec![need], Reason::AsksRay),
+    };
+    match told.answer {
+        Ok(Some(job)) if job.status.is_terminal() => observed(sight, job, &told),
+        Err(_) if !sight.is_silence_proven() => {
+            Decision::wake_at(sight.next_poll(&told), Reason::AsksRay)
+        }
+        Ok(_) | Err(_) => reset::suspend(sight),
+    }
+}
+
 /// Whether the cluster of this name is not the one that the job was submitted to.
 fn has_another_cluster(sight: &Sight<'_>) -> bool {
     sight.stored().is_some() && sight.intent().is_none()
 }
 
 /// A cluster that went before anything was submitted is made again; after that, nobody knows what ran.
-fn without_its_cluster(sight: &Sight<'_>) -> Decision<Reason> {
+pub(super) fn without_its_cluster(sight: &Sight<'_>) -> Decision<Reason> {
     if sight.may_be_submitted() {
         let key = place(&sight.cluster_key());
         let why = format!("the RayCluster {key} was deleted while the job ran on it");
@@ -208,7 +232,7 @@ pub(super) fn unanswered(sight: &Sight<'_>, why: &str, told: &Told<'_>) -> Decis
     let since = *next.job_status_check_failure_start_time.get_or_insert(now);
     let limit = sight.scope.config.limits.status_check;
     let until = later(since, limit);
-    if now >= until {
+    if now >= until && sight.is_silence_proven() {
         let since = since.strftime("%Y-%m-%d %H:%M:%S");
         let text = format!(
             "Job status checks have been failing since {since}; exceeded timeout of {}s: {why}",
@@ -219,7 +243,7 @@ pub(super) fn unanswered(sight: &Sight<'_>, why: &str, told: &Told<'_>) -> Decis
     }
     let decision = going(sight, next, told, Reason::NoAnswer { until });
     Decision {
-        wake_at: earliest(decision.wake_at, Some(until)),
+        wake_at: earliest(decision.wake_at, Some(until).filter(|it| *it > now)),
         ..decision
     }
 }

@@ -7,12 +7,16 @@ use sundown_model::{
     Action, Decision, Deed, DeedOutcome, Need, Propagation, Step, Subject, What, ray,
 };
 
+use super::lapse::Lapse;
 use super::reason::Reason;
-use super::view::{Sight, Submitter, later};
+use super::view::{FAILURE_COUNT_MIN, Sight, Submitter, Told, later};
 use crate::ray::delete;
 
 /// How long a job that was told to stop may take before it is told again.
 const STOP_AGAIN: SignedDuration = SignedDuration::from_secs(5);
+
+/// How long a job has to end after it was told to stop for the last time. Ray itself gives it three seconds.
+const STOP_TIME: SignedDuration = SignedDuration::from_secs(10);
 
 /// How far the stopping has come.
 #[derive(Debug)]
@@ -25,52 +29,59 @@ pub(super) enum Stop {
     GaveUp(String),
 }
 
-/// Stops what may run.
+/// Stops what may run. The time counts from an instant that is stored, and may be over before anything was
+/// tried, since the machine slept or no controller ran. So it ends the trying only after this controller
+/// itself told Ray to stop the job, whatever came of that, and asked it once more.
 pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
     let status = &sight.job.status;
-    let is_over = sight.now() >= until;
     if status.job_status.is_terminal() || !sight.may_be_submitted() {
         return Stop::Ended;
     }
-    if let Submitter::Runs(job) = sight.submitter
-        && !is_over
-    {
-        // Foreground: it is there as long as a pod of it is, which might still submit.
-        let reason = Reason::Stops { until };
-        return Stop::Under(if job.is_deleting() {
-            Decision::wake_at(until, reason)
-        } else {
-            Decision::act(delete(job, Propagation::Foreground), reason)
-        });
+    if let Some(decision) = end_submitter(sight, until) {
+        return Stop::Under(decision);
     }
-    if status.dashboard_url.is_empty() || status.job_id.is_empty() {
+    if status.dashboard_url.is_empty() || sight.submission_id().is_empty() {
         return Stop::Ended;
     }
     let told = match sight.ask(None) {
         Ok(told) => told,
-        Err(_) if is_over => return Stop::GaveUp("Ray was not asked in time".to_owned()),
-        Err(need) => {
-            return Stop::Under(Decision::need(vec![need], Reason::Stops { until }));
-        }
+        Err(need) => return Stop::Under(Decision::need(vec![need], Reason::Stops { until })),
     };
-    let next_poll = sight.next_poll(&told).min(until);
     match told.answer {
-        Ok(None) => match quiet_since(sight) {
-            Quiet::Since(step) if told.asked > step => Stop::Ended,
-            Quiet::Since(_) => ask_again(sight, until),
-            Quiet::NotYet if is_over => {
-                Stop::GaveUp("its submitter could not be ended in time".to_owned())
-            }
-            Quiet::NotYet => Stop::Under(Decision::wake_at(until, Reason::Stops { until })),
-            Quiet::Unproven(need) => {
-                Stop::Under(Decision::need(vec![need], Reason::Stops { until }))
-            }
-        },
+        Ok(None) => unknown(sight, until, &told),
         Ok(Some(job)) if job.status.is_terminal() => Stop::Ended,
-        Ok(Some(_)) if is_over => Stop::GaveUp("Ray says that it still runs".to_owned()),
-        Err(why) if is_over => Stop::GaveUp(why),
-        Ok(Some(_)) => Stop::Under(tell_to_stop(sight, until, next_poll)),
-        Err(_) => Stop::Under(Decision::wake_at(next_poll, Reason::Stops { until })),
+        Ok(Some(_)) => tell_to_stop(sight, until, &told, "Ray says that it still runs"),
+        // A Ray that is silent is told to stop only when there is no more time to find out.
+        Err(ref why) if sight.now() >= until => tell_to_stop(sight, until, &told, why),
+        Err(_) => {
+            let next = sight.next_poll(&told).min(until);
+            Stop::Under(Decision::wake_at(next, Reason::Stops { until }))
+        }
+    }
+}
+
+/// Ends the submitter first, within its own time; None when there is none, or no more time.
+fn end_submitter(sight: &Sight<'_>, until: Timestamp) -> Option<Decision<Reason>> {
+    let Submitter::Runs(job) = sight.submitter else {
+        return None;
+    };
+    let Some(deletion) = job.deletion() else {
+        // Foreground: it is there as long as a pod of it is, which might still submit.
+        let action = delete(job, Propagation::Foreground);
+        return Some(Decision::act(action, Reason::Stops { until }));
+    };
+    let until = until.max(later(deletion.at, sight.scope.config.limits.stop));
+    (sight.now() < until).then(|| Decision::wake_at(until, Reason::Stops { until }))
+}
+
+/// Ray does not know the job.
+fn unknown(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>) -> Stop {
+    let ask = |need| Stop::Under(Decision::need(vec![need], Reason::Stops { until }));
+    match quiet_since(sight) {
+        Quiet::Since(step) if told.asked > step => Stop::Ended,
+        Quiet::Since(_) => ask(Need::Ray(sight.job_query())),
+        Quiet::NotYet => Stop::GaveUp("its submitter could not be ended in time".to_owned()),
+        Quiet::Unproven(need) => ask(need),
     }
 }
 
@@ -106,23 +117,46 @@ fn quiet_since(sight: &Sight<'_>) -> Quiet {
     }
 }
 
-fn ask_again(sight: &Sight<'_>, until: Timestamp) -> Stop {
-    let need = Need::Ray(sight.job_query());
-    Stop::Under(Decision::need(vec![need], Reason::Stops { until }))
-}
-
-fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, next_poll: Timestamp) -> Decision<Reason> {
-    let submission_id: std::sync::Arc<str> = sight.job.status.job_id.as_str().into();
+/// Tells Ray to stop the job, again and again while there is time, and once in any case.
+fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str) -> Stop {
+    let submission_id: std::sync::Arc<str> = sight.submission_id().into();
     let at = sight.dashboard();
     let subject = Subject::Stop(at.clone(), submission_id.clone());
-    let is_told = sight.deed(&subject).is_some_and(|deed| {
-        deed.outcome == DeedOutcome::Done && sight.now() < later(deed.ended_at, STOP_AGAIN)
-    });
     let reason = Reason::Stops { until };
-    if is_told {
-        return Decision::wake_at(next_poll, reason);
+    let tell = || {
+        let what = What::Ray(ray::Call::Stop { at, submission_id });
+        let about = sight.object.key().clone();
+        Decision::act(Action::Do(Deed { about, what }), reason.clone())
+    };
+    let is_over = sight.now() >= until;
+    if is_over && sight.scope.config.lapses(Lapse::GivesUpUntried) {
+        return Stop::GaveUp(why.to_owned());
     }
-    let what = What::Ray(ray::Call::Stop { at, submission_id });
-    let about = sight.object.key().clone();
-    Decision::act(Action::Do(Deed { about, what }), reason)
+    let Some(last) = sight.deed(&subject) else {
+        return Stop::Under(tell());
+    };
+    let is_done = last.outcome == DeedOutcome::Done;
+    let again_at = later(last.ended_at, STOP_AGAIN);
+    let next_poll = sight.next_poll(told);
+    if !is_over {
+        let is_told = is_done && sight.now() < again_at;
+        return Stop::Under(if is_told {
+            Decision::wake_at(next_poll.min(until), reason)
+        } else {
+            tell()
+        });
+    }
+    let is_in_vain = if is_done {
+        sight.now() >= later(last.ended_at, STOP_TIME)
+    } else {
+        last.failures >= FAILURE_COUNT_MIN
+    };
+    if is_in_vain && told.at > last.ended_at {
+        return Stop::GaveUp(why.to_owned());
+    }
+    Stop::Under(if is_done || is_in_vain {
+        Decision::wake_at(next_poll, reason)
+    } else {
+        tell()
+    })
 }

@@ -6,15 +6,15 @@ use jiff::SignedDuration;
 use sundown_kinds::ray_job::submitter::SubmitError;
 use sundown_kinds::ray_job::{JobStatus, RayJobStatus, http, submitter};
 use sundown_model::{
-    Action, Decision, Deed, DeedOutcome, Need, Part, Question, RefusalFact, RefusalReason, Reply,
-    Subject, What, ray,
+    Action, Decision, Deed, DeedFact, DeedOutcome, Need, Part, Question, RefusalFact,
+    RefusalReason, Reply, Subject, What, ray,
 };
 
 use super::intent::Intent;
 use super::outcome::{self, Failure};
 use super::reason::Reason;
 use super::running::{going, lost, unanswered};
-use super::view::{Cluster, Sight, Submitter, Told, later};
+use super::view::{Cluster, FAILURE_COUNT_MIN, Sight, Submitter, Told, later};
 use crate::kinds::JOB;
 use crate::ray::{self as shared, create, note, patch, place};
 
@@ -62,7 +62,7 @@ pub(super) fn over_http(
                 &intent,
                 submission,
                 &refusal.text(),
-                last.ended_at,
+                last,
             ),
         },
         DeedOutcome::Unknown { message } => {
@@ -70,7 +70,7 @@ pub(super) fn over_http(
             if !message.is_empty() {
                 why = format!("{why}: {message}");
             }
-            again(sight, next, told, &intent, submission, &why, last.ended_at)
+            again(sight, next, told, &intent, submission, &why, last)
         }
     }
 }
@@ -83,13 +83,13 @@ fn again(
     intent: &Intent,
     submission: ray::Submission,
     why: &str,
-    ended_at: jiff::Timestamp,
+    last: &DeedFact,
 ) -> Decision<Reason> {
-    if told.at <= ended_at {
+    if told.at <= last.ended_at {
         return Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay);
     }
     let until = later(intent.stored_at, sight.scope.config.limits.status_check);
-    if sight.now() >= until {
+    if sight.now() >= until && last.failures >= FAILURE_COUNT_MIN {
         let text = format!("Job submission has failed: {why}");
         return outcome::fail(sight, next, Failure::Submission, text);
     }

@@ -1,5 +1,6 @@
 //! What becomes of jobs, story by story: from the beginning to the end, and off the road.
 
+mod away;
 mod cleanup;
 mod failing;
 mod refused;
@@ -252,7 +253,15 @@ fn a_job_is_suspended_whole_and_comes_back_as_another_attempt() {
     stage.edit(&counter(), "/spec/suspend", json!(true));
     assert_eq!(
         road(&mut stage),
-        ["Suspends", "Clears", "Clears", "Cleared", "Suspended"]
+        [
+            "AsksRay",
+            "Suspends",
+            "Clears",
+            "Clears",
+            "Clears",
+            "Cleared",
+            "Suspended"
+        ]
     );
     assert!(!stage.objects.contains_key(&first));
     assert_eq!(status(&stage, "rayClusterName"), "");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sundown_kinds::ray_cluster::{ClusterSpec, ClusterStatus, summary};
-use sundown_kinds::ray_job::{JobStatus, RayJobStatus};
+use sundown_kinds::ray_job::{JobStatus, RayJobStatus, SubmissionMode, validate};
 use sundown_kinds::{RayCluster, RayJob};
 use sundown_model::{
     Cache, DeedFact, Facts, Need, Object, ObjectKey, Question, RefusalFact, Reply, Step, Subject,
@@ -14,11 +14,15 @@ use sundown_model::{
 
 use super::RayJobs;
 use super::intent::Intent;
+use super::lapse::Lapse;
 use crate::kinds::{JOB, RAY_CLUSTER, RAY_JOB};
 use crate::ray::{beside, is_owned, view};
 
 /// What is read of a submitter.
 pub(super) const SUBMITTER_FIELDS: &[&str] = &["/status/conditions"];
+
+/// How many failures in a row end what a bound would end: one may be chance.
+pub(super) const FAILURE_COUNT_MIN: u32 = 3;
 
 /// What a decision is made in.
 #[derive(Debug, Clone, Copy)]
@@ -121,14 +125,48 @@ impl<'a> Sight<'a> {
         self.stored().filter(|it| *it.cluster_uid == *uid)
     }
 
-    /// Whether anything can have been submitted in this attempt, by us or by whoever was here before.
+    /// Whether anything can have been submitted in this attempt, by this controller, by one before it, or by
+    /// the user who names a job in `InteractiveMode`.
     pub(super) fn may_be_submitted(&self) -> bool {
-        let is_known = self.job.status.job_status != JobStatus::New;
+        let is_named = self.is_interactive()
+            && !self.submission_id().is_empty()
+            && !self.scope.config.lapses(Lapse::ForgetsInteractive);
+        let is_known = is_named || self.job.status.job_status != JobStatus::New;
         let has_submitter = match self.submitter {
             Submitter::Absent | Submitter::Foreign => false,
             Submitter::Runs(_) | Submitter::Completed(_) | Submitter::Failed(..) => true,
         };
         is_known || has_submitter || self.stored().is_some()
+    }
+
+    fn is_interactive(&self) -> bool {
+        self.job.spec.submission_mode == SubmissionMode::Interactive
+    }
+
+    /// What Ray knows the job by; empty if it has no name yet. That of an interactive job is the user's, from
+    /// the moment in which it is named.
+    pub(super) fn submission_id(&self) -> &str {
+        let (stored, named) = (&self.job.status.job_id, &self.job.spec.job_id);
+        if stored.is_empty() && self.is_interactive() {
+            named
+        } else {
+            stored
+        }
+    }
+
+    /// Whether the job shall be suspended: a wish that the spec may not have is not obeyed.
+    pub(super) fn shall_be_suspended(&self) -> bool {
+        let config = self.scope.config;
+        let is_valid = || validate::validate_spec(&self.job, &config.settings.gates).is_ok();
+        self.job.spec.suspend && (is_valid() || config.lapses(Lapse::ObeysFlaws))
+    }
+
+    /// Whether a question was asked in vain often enough in this life to mean something: the first failure
+    /// after a long absence says nothing about the time before.
+    pub(super) fn is_silence_proven(&self) -> bool {
+        let question = Question::Ray(self.job_query());
+        let streak = self.scope.facts.streak(&question);
+        streak.is_some_and(|it| !it.is_well && it.count >= FAILURE_COUNT_MIN)
     }
 
     pub(super) fn dashboard(&self) -> ray::Dashboard {
@@ -138,7 +176,7 @@ impl<'a> Sight<'a> {
     pub(super) fn job_query(&self) -> ray::Query {
         ray::Query::Job {
             at: self.dashboard(),
-            submission_id: self.job.status.job_id.as_str().into(),
+            submission_id: self.submission_id().into(),
         }
     }
 
@@ -213,6 +251,10 @@ impl<'a> Sight<'a> {
     pub(super) fn is_absent(&self, key: &ObjectKey) -> Result<bool, Need> {
         if self.scope.cache.get(key).is_some() {
             return Ok(false);
+        }
+        if key.name.is_empty() {
+            // Of a status that was edited by hand: a read of it would be of all objects.
+            return Ok(true);
         }
         let fact = self.scope.facts.live(key);
         let is_proof = fact.is_some_and(|it| it.asked > self.seen() && it.found.is_none());

@@ -42,6 +42,10 @@ pub(crate) struct Ray {
     pub(crate) jobs: BTreeMap<String, ray::Job>,
     pub(crate) executions: BTreeMap<String, u32>,
     pub(crate) stops: u32,
+    /// How often it was told to stop something while it was down.
+    pub(crate) refused_stops: u32,
+    /// What is told to stop does not.
+    pub(crate) is_deaf: bool,
 }
 
 /// A job in this state.
@@ -94,6 +98,7 @@ impl Ray {
             })
         };
         if self.is_down {
+            self.refused_stops += u32::from(matches!(call, ray::Call::Stop { .. }));
             return refused("Unreachable");
         }
         match call {
@@ -121,7 +126,7 @@ impl Ray {
             }
             ray::Call::Stop { submission_id, .. } => {
                 self.stops += 1;
-                if self.jobs.contains_key(&**submission_id) {
+                if self.jobs.contains_key(&**submission_id) && !self.is_deaf {
                     self.set(submission_id, ray::JobStatus::Stopped);
                 }
                 DeedOutcome::Done
@@ -251,7 +256,8 @@ impl<C: Controller> Stage<C> {
                 };
                 self.scene.facts.set_live(key.clone(), fact);
             }
-            Need::Barrier(_) | Need::Node(_) => panic!("nobody here asks that: {need:?}"),
+            Need::Barrier(_) => self.scene = self.scene.clone().caught_up(),
+            Need::Node(_) => panic!("nobody here asks that: {need:?}"),
         }
     }
 
@@ -271,6 +277,7 @@ impl<C: Controller> Stage<C> {
                     asked,
                     ended_at,
                     outcome,
+                    failures: 0,
                 };
                 self.scene.facts.set_deed(what.subject(), fact);
                 self.wait(pause);

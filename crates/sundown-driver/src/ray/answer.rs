@@ -18,6 +18,7 @@ struct Version {
 #[derive(Deserialize)]
 struct JobInfo {
     submission_id: Option<String>,
+    job_id: Option<String>,
     status: JobStatus,
     message: Option<String>,
     start_time: Option<u64>,
@@ -51,7 +52,9 @@ pub(super) fn job(submission_id: &str, response: &Response) -> Result<Answer, Fa
         return Ok(Answer::Job(None));
     }
     let info: JobInfo = read(response)?;
-    if info.submission_id.as_deref() != Some(submission_id) {
+    // A job of Ray Client or a notebook has no submission id, and is known by the other one.
+    let ids = [&info.submission_id, &info.job_id];
+    if !ids.iter().any(|id| id.as_deref() == Some(submission_id)) {
         return Err(not_ray("told of another job".to_owned()));
     }
     Ok(Answer::Job(Some(Job {
@@ -74,7 +77,9 @@ pub(super) fn submitted(response: &Response) -> DeedOutcome {
         400..=599 if text.contains("already exists") => refused("AlreadyExists", &text),
         500..=599 if text.contains("No available agent") => refused("Busy", &text),
         401 | 403 => refused("Unauthorized", &text),
-        400..=499 => refused("Invalid", &text),
+        // Ray's own refusal ends in the words of an exception. Every other one is of something in between.
+        400 if text.contains("Traceback") => refused("Invalid", &text),
+        400..=499 => refused("NotRay", &text),
         // It may have been taken before something else went wrong.
         _ => unknown(response),
     }

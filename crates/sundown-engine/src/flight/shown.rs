@@ -40,7 +40,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("NodeFacts", &["pods", "images", "names"]),
     ("LiveFact", &["answered_at"]),
     ("ReplyFact", &["answered_at"]),
-    ("DeedFact", &["ended_at"]),
+    ("DeedFact", &["ended_at", "failures"]),
     ("RefusalFact", &["refused_at", "message"]),
     (
         "Subject",

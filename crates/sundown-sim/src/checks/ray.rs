@@ -41,24 +41,26 @@ pub(crate) fn on_execution(ray: &mut Ray, ledger: &Ledger, found: &mut Vec<Viola
             found.push(Violation::new(invariant, format!("{id}: {text}")));
         };
         let mut jobs = rays(ledger, "rayjobs");
-        let Some(job) = jobs.find(|job| text(job, "/status/jobId") == &*id) else {
+        // That of an interactive job is the user's, who may submit first and tell the job later.
+        let is_of = |job: &&Arc<Version>| {
+            let ids = ["/status/jobId", "/spec/jobId"].map(|it| text(job, it));
+            ids.contains(&&*id) || text(job, "/spec/submissionMode") == "InteractiveMode"
+        };
+        let Some(job) = jobs.find(is_of) else {
             broken("J11", "it began although its RayJob is gone");
             continue;
         };
-        let attempt = Attempt {
-            job: job.uid.clone(),
-            cluster: text(job, "/status/rayClusterName").to_owned(),
-        };
+        let attempt = attempt_of(job);
         let before = &ray.executions[..index];
         if before.iter().any(|it| it.of.as_ref() == Some(&attempt)) {
             broken("J2", "one attempt ran twice");
         }
-        if goes(before, &job.uid).is_some() {
+        let earlier = goes(before, &job.uid);
+        if earlier.is_some_and(|it| !is_head_taken(it, ledger)) {
             broken("J3", "it began while an earlier attempt went on");
         }
-        // Who takes the submitter away has it submit when they like.
-        let is_taken = submitter(ledger, job).is_some_and(|it| !is_controlled(it, &job.uid));
-        if matches!(state(job), "Complete" | "Failed" | "Suspended") && !is_taken {
+        let is_over = matches!(state(job), "Complete" | "Failed" | "Suspended");
+        if is_over && !is_submitter_taken(job, ledger) {
             broken("J9", "it began when its attempt was over");
         }
         ray.executions[index].of = Some(attempt);
@@ -91,7 +93,11 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
             state(job),
             "Complete" | "Failed" | "Suspended" | "ValidationFailed"
         );
-        if !is_at_rest && !policy::is_invalid(job) {
+        // A cluster that a job only points at is the user's to make.
+        let selected = text(job, "/spec/clusterSelector/ray.io~1cluster");
+        let is_missing = !selected.is_empty()
+            && !rays(ledger, "rayclusters").any(|it| text(it, NAME) == selected);
+        if !is_at_rest && !is_missing && !policy::is_invalid(job) {
             let text = format!("{name} came to no end: it is {:?}", state(job));
             found.push(Violation::new("J14", text));
         }
@@ -101,16 +107,45 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
         }
         policy::judge_at_rest(job, ledger, now, &mut found);
     }
-    for execution in node
-        .ray
-        .executions
-        .iter()
-        .filter(|it| it.fate == Fate::Goes)
-    {
+    let is_taken = |it: &Execution| {
+        let of = it.of.as_ref();
+        let mut jobs = rays(ledger, "rayjobs").filter(|job| of.is_some_and(|of| of.job == job.uid));
+        jobs.any(|job| is_submitter_taken(job, ledger)) || is_head_taken(it, ledger)
+    };
+    let executions = node.ray.executions.iter();
+    for execution in executions.filter(|it| it.fate == Fate::Goes && !is_taken(it)) {
         let text = format!("{} goes on for ever", execution.submission_id);
         found.push(Violation::new("J9", text));
     }
     found
+}
+
+/// A user who takes the submitter away has it submit at any time, and nothing here can end it.
+fn is_submitter_taken(job: &Version, ledger: &Ledger) -> bool {
+    submitter(ledger, job).is_some_and(|it| !is_controlled(it, &job.uid))
+}
+
+/// A user who takes a head away from its cluster, or gives it another owner besides, keeps what runs there. So
+/// does one who makes a cluster in the place of that of the job.
+fn is_head_taken(execution: &Execution, ledger: &Ledger) -> bool {
+    let head = ledger.live.values().find(|it| it.uid == execution.head);
+    let (Some(head), Some(of)) = (head, &execution.of) else {
+        return false;
+    };
+    let owners = head.owners();
+    let has_other = owners.iter().any(|it| &*it.kind != "RayCluster");
+    let mut clusters = rays(ledger, "rayclusters").filter(|it| is_controlled(head, &it.uid));
+    let is_of_other = !of.is_shared && clusters.any(|it| !is_controlled(it, &of.job));
+    owners.is_empty() || has_other || is_of_other
+}
+
+/// The attempt that a job is in.
+fn attempt_of(job: &Version) -> Attempt {
+    Attempt {
+        job: job.uid.clone(),
+        cluster: text(job, "/status/rayClusterName").to_owned(),
+        is_shared: !text(job, "/spec/clusterSelector/ray.io~1cluster").is_empty(),
+    }
 }
 
 /// Whether it may be there at the end or not: the slice of a service comes and goes with its pods.

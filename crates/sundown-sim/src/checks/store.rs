@@ -1,5 +1,6 @@
 //! S1 to S3, S8 to S10, S12 and S13: what the API server owes everybody.
 
+use jiff::Timestamp;
 use serde_json::Value;
 use sundown_api::Method;
 use sundown_decide::kinds::{FOREGROUND, ORPHAN};
@@ -66,8 +67,14 @@ fn changed(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'_>
         broken("S1", "a no-op was written".to_owned());
     }
     if let Some(at) = prev.deleted_at() {
-        // RFC 3339 in one zone and of one precision orders as text.
-        if new.deleted_at().is_none_or(|now| now > at) {
+        // RFC 3339 in one zone and of one precision orders as text. A grace period that is cut short after it
+        // was over ends now, as upstream has it; it never ends later.
+        let is_cut = grace_seconds(new) < grace_seconds(prev) && event.method == Method::Delete;
+        let is_past = |it: &str| it.parse::<Timestamp>().is_ok_and(|it| it <= event.at);
+        if new
+            .deleted_at()
+            .is_none_or(|now| now > at && !(is_cut && is_past(now)))
+        {
             broken(
                 "S9",
                 format!("deletion at {at} became {:?}", new.deleted_at()),
@@ -82,11 +89,7 @@ fn changed(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'_>
             broken("S9", format!("finalizer {name} was added during deletion"));
         }
     }
-    let grace = new
-        .json
-        .pointer("/metadata/deletionGracePeriodSeconds")
-        .and_then(Value::as_i64);
-    let lives_on = event.key.resource == Resource::new("", "namespaces") || grace.unwrap_or(0) > 0;
+    let lives_on = event.key.resource == Resource::new("", "namespaces") || grace_seconds(new) > 0;
     let removed_at_once = event.method == Method::Delete;
     if new.deleted_at().is_some()
         && new.finalizers().next().is_none()
@@ -99,6 +102,11 @@ fn changed(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'_>
         );
     }
     isolation(event, prev, new, broken);
+}
+
+fn grace_seconds(version: &Version) -> i64 {
+    let seconds = version.json.pointer("/metadata/deletionGracePeriodSeconds");
+    seconds.and_then(Value::as_i64).unwrap_or(0)
 }
 
 fn isolation(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'_>) {

@@ -102,6 +102,8 @@ fn living(launch: &Launch, words: &[&str], is_first: bool, now: Timestamp) -> Li
         ["fail-first", seconds] => (after(seconds), i32::from(is_first), false),
         ["forever"] => (None, 0, false),
         ["deaf"] => (None, 0, true),
+        // A head is busy, and takes all of its grace.
+        _ if matches!(role, Role::Head) => (None, 0, true),
         _ if !matches!(role, Role::Nothing) => (None, 0, false),
         _ => (Some(now), 0, false),
     };

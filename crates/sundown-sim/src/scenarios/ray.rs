@@ -8,21 +8,22 @@ use crate::node::Mishap;
 use crate::op::{It, Op, it};
 use crate::scenario::Scenario;
 
-const JOB: It = it("RayJob", "train");
+pub(super) const JOB: It = it("RayJob", "train");
 const MUTED: It = it("RayJob", MUTE);
-const CLUSTER: It = it("RayCluster", "own");
+pub(super) const CLUSTER: It = it("RayCluster", "own");
 
 /// A job that nothing but a mishap, a deadline or a user ends within the story.
-const LONG: &str = "exit 0 120";
+pub(super) const LONG: &str = "exit 0 120";
 
 /// When these come: a fault that costs one wait (an image is asked for again after ten seconds) must not
 /// make them come before the job runs, or another end would be right.
-const WHILE_SECONDS: i64 = 30;
+pub(super) const WHILE_SECONDS: i64 = 30;
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     let mut all = jobs();
     all.extend(ends());
     all.extend(clusters());
+    all.extend(super::ray_promises::scenarios());
     all
 }
 
@@ -85,6 +86,7 @@ fn ends() -> Vec<Scenario> {
         ] },
     });
     let nonsense = json!({ "runtimeEnvYAML": "- a" });
+    let suspendable = json!({ "shutdownAfterJobFinishes": true });
     vec![
         // What goes after it was said before somebody broke the rest.
         begun("ray-invalid-late", job("HTTPMode", "exit 0 0", &shutdown))
@@ -105,7 +107,7 @@ fn ends() -> Vec<Scenario> {
             .settle(),
         begun("ray-shutdown", job("HTTPMode", "exit 0 0", &shutdown)).settle(),
         begun("ray-staged", job("HTTPMode", "exit 0 0", &staged)).settle(),
-        begun("ray-suspended", job("HTTPMode", LONG, &json!({})))
+        begun("ray-suspended", job("HTTPMode", LONG, &suspendable))
             .work(WHILE_SECONDS)
             .patch(JOB, &json!({ "spec": { "suspend": true } }))
             .settle()
@@ -148,12 +150,12 @@ fn rule(policy: &str, ttl_seconds: u32) -> Value {
     })
 }
 
-fn begun(name: &'static str, first: Op) -> Scenario {
+pub(super) fn begun(name: &'static str, first: Op) -> Scenario {
     story(name).does(first).start()
 }
 
 /// A world with a node that pods fit on. The job comes before the operator starts: its uid makes names.
-fn story(name: &'static str) -> Scenario {
+pub(super) fn story(name: &'static str) -> Scenario {
     Scenario::new(name)
         .with_ray()
         .does(node())
@@ -161,7 +163,7 @@ fn story(name: &'static str) -> Scenario {
         .does(welcoming())
 }
 
-fn job(mode: &str, entrypoint: &str, extra: &Value) -> Op {
+pub(super) fn job(mode: &str, entrypoint: &str, extra: &Value) -> Op {
     named(JOB, mode, entrypoint, extra)
 }
 
@@ -176,7 +178,7 @@ fn named(it: It, mode: &str, entrypoint: &str, extra: &Value) -> Op {
 }
 
 /// A head and so many workers.
-fn cluster(workers: u32) -> Value {
+pub(super) fn cluster(workers: u32) -> Value {
     let mut spec =
         json!({ "rayVersion": "2.52.0", "headGroupSpec": { "template": template("ray-head") } });
     if workers > 0 {

@@ -46,6 +46,7 @@ fn shutdown_deletes_the_cluster_at_its_ttl_and_keeps_the_job() {
     assert_eq!(stage.decide(&counter()).reason, Reason::NotDue { at });
     stage.now = at;
     let policy = DeletionPolicy::DeleteCluster;
+    assert_eq!(stage.step(&counter()).reason, Reason::Confirms { policy });
     assert_eq!(stage.decide(&counter()).reason, Reason::Deletes { policy });
     assert_eq!(stage.settle(&counter()).reason, Reason::CleanedUp);
     assert!(stage.of("rayclusters").is_empty());
@@ -139,7 +140,7 @@ fn the_old_policies_cover_every_outcome_or_say_that_they_do_not() {
     let strategy =
         json!({"onSuccess": {"policy": "DeleteWorkers"}, "onFailure": {"policy": "DeleteCluster"}});
     let job = a_ray_job().with("/spec/deletionStrategy", strategy);
-    let deletes = |policy| Reason::Deletes { policy };
+    let deletes = |policy| Reason::Confirms { policy };
     for (how, shutdown, expect) in [
         (
             ray::JobStatus::Succeeded,

@@ -56,6 +56,17 @@ fn a_job_is_read_with_its_status() {
 }
 
 #[test]
+fn a_job_of_ray_client_is_known_by_its_job_id() {
+    let driver = a_job("RUNNING").replace(r#""job-ok""#, "null");
+    let Ok(Answer::Job(Some(found))) = job("02000000", &response(200, &driver)) else {
+        panic!("not a job");
+    };
+    assert_eq!(found.status, JobStatus::Running);
+    let other = job("03000000", &response(200, &driver));
+    assert_eq!(kind(other), FailureKind::NotRay);
+}
+
+#[test]
 fn only_ray_itself_can_say_that_a_job_is_unknown() {
     let unknown = response(404, "Job job-ok does not exist");
     assert_eq!(job(ID, &unknown), Ok(Answer::Job(None)));
@@ -107,9 +118,15 @@ fn a_submission_is_taken_refused_or_not_known() {
         ),
         (
             400,
-            "TypeError: entrypoint must be a string, got <class 'int'>",
+            "Traceback\nTypeError: entrypoint must be a string, got <class 'int'>",
             "Invalid",
         ),
+        // Of a proxy, or of a service whose head was replaced: not Ray's word.
+        (400, "Bad Request", "NotRay"),
+        (404, "404 page not found", "NotRay"),
+        (408, "", "NotRay"),
+        (413, "", "NotRay"),
+        (429, "later", "NotRay"),
         (401, "", "Unauthorized"),
         (
             500,

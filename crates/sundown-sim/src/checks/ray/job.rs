@@ -7,12 +7,11 @@ use sundown_kinds::constants::FINALIZER_RAY_JOB;
 use sundown_model::Resource;
 use sundown_model::ray::JobStatus;
 
-use super::{Violation, goes, is_controlled, number, policy, rays, state, text};
+use super::{
+    Violation, attempt_of, goes, is_controlled, is_head_taken, number, policy, rays, state, text,
+};
 use crate::ledger::{Event, Ledger, Version};
 use crate::ray::{Execution, Fate, Ray};
-
-/// How long it is tried to stop a job that is deleted.
-const STOP_TIME_MAX: SignedDuration = SignedDuration::from_secs(60);
 
 /// From where to where a job may go.
 const EDGES: &[(&str, &[&str])] = &[
@@ -39,7 +38,7 @@ const EDGES: &[(&str, &[&str])] = &[
     ("Failed", &[]),
     (
         "ValidationFailed",
-        &["", "Initializing", "Complete", "Failed"],
+        &["", "Initializing", "Running", "Complete", "Failed"],
     ),
 ];
 
@@ -58,7 +57,7 @@ pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<V
         .as_ref()
         .is_some_and(|new| new.has_finalizer(FINALIZER_RAY_JOB));
     if had && !has {
-        released(prev, event.at, ray, before, &mut broken);
+        released(prev, ray, before, &mut broken);
     }
     let Some(new) = &event.new else { return };
     counts(prev, new, &mut broken);
@@ -72,31 +71,73 @@ pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<V
         broken("J4", format!("went from {from:?} to {to:?}"));
     }
     match to {
-        "Complete" | "Failed" | "Retrying" => ended(new, ray, &mut broken),
+        "Complete" | "Failed" | "Retrying" => ended(new, ray, before, &mut broken),
         "Suspended" => emptied(new, ray, before, &mut broken),
+        "Suspending" => suspending(new, event.at, ray, &mut broken),
         _ => {}
+    }
+    let is_deadline = text(new, "/status/reason") == "DeadlineExceeded";
+    if is_deadline && number(new, "/spec/activeDeadlineSeconds") <= 0 {
+        broken(
+            "J13",
+            "it ended by a deadline that makes no sense".to_owned(),
+        );
     }
 }
 
-/// J11: whoever lets go has seen to it that nothing runs, or has tried for as long as it may.
+/// How long ago a job may have ended that is suspended all the same: Ray was asked a moment before.
+const RESULT_AGE_MAX: SignedDuration = SignedDuration::from_secs(60);
+
+/// J13 and J15: only what may be suspended is, and no result is thrown away.
+fn suspending(
+    new: &Version,
+    now: Timestamp,
+    ray: &Ray,
+    broken: &mut dyn FnMut(&'static str, String),
+) {
+    if new.json["spec"]["shutdownAfterJobFinishes"] != true {
+        broken("J13", "it is suspended, and may not be".to_owned());
+    }
+    let has_ended = |it: &&Execution| match it.fate {
+        Fate::Ended { status, at } => {
+            status != JobStatus::Stopped && now.duration_since(at) > RESULT_AGE_MAX
+        }
+        Fate::Goes | Fate::Lost => false,
+    };
+    let mut ended = of_attempt(ray, new).filter(has_ended);
+    if let Some(thrown) = ended.find(|it| ray.has_session(&it.session)) {
+        broken(
+            "J15",
+            format!("the result of {} is thrown away", thrown.submission_id),
+        );
+    }
+}
+
+/// What ran in the attempt that a job is in.
+fn of_attempt<'a>(ray: &'a Ray, job: &Version) -> impl DoubleEndedIterator<Item = &'a Execution> {
+    let attempt = attempt_of(job);
+    let all = ray.executions.iter();
+    all.filter(move |it| it.of.as_ref() == Some(&attempt))
+}
+
+/// J11: a job is let go only when nothing of it runs. Ray is never silent here for as long as it is tried, so
+/// there is no excuse.
 fn released(
     prev: &Version,
-    now: Timestamp,
     ray: &Ray,
     before: &Ledger,
     broken: &mut dyn FnMut(&'static str, String),
 ) {
-    let deleted_at: Option<Timestamp> = prev.deleted_at().and_then(|at| at.parse().ok());
-    let may_give_up = deleted_at.is_some_and(|at| now >= at + STOP_TIME_MAX);
     // Who takes the cluster away, or deletes it without its pods, has what runs there: nobody can be asked
     // any more, and the collector ends what is garbage.
     let has_cluster = |left: &&Execution| {
         let mut clusters = rays(before, "rayclusters").filter(|it| is_controlled(it, &prev.uid));
         let head = before.live.values().find(|it| it.uid == left.head);
-        head.is_none_or(|head| clusters.any(|it| is_controlled(head, &it.uid)))
+        let is_shared = left.of.as_ref().is_some_and(|of| of.is_shared);
+        is_shared || head.is_none_or(|head| clusters.any(|it| is_controlled(head, &it.uid)))
     };
     let left = goes(&ray.executions, &prev.uid).filter(has_cluster);
-    if let Some(left) = left.filter(|_| !may_give_up) {
+    if let Some(left) = left {
         broken("J11", format!("let go while {} runs", left.submission_id));
     }
 }
@@ -116,7 +157,9 @@ fn counts(prev: &Version, new: &Version, broken: &mut dyn FnMut(&'static str, St
 fn coherent(new: &Version, broken: &mut dyn FnMut(&'static str, String)) {
     let has = |pointer: &str| !text(new, pointer).is_empty();
     let is_over = matches!(state(new), "Complete" | "Failed");
-    let is_known = has("/status/rayClusterName") && has("/status/jobId");
+    // The id of an interactive job is the user's, and comes later.
+    let is_interactive = text(new, "/spec/submissionMode") == "InteractiveMode";
+    let is_known = has("/status/rayClusterName") && (has("/status/jobId") || is_interactive);
     let why = match state(new) {
         "Initializing" if !is_known => "it began without names",
         "Running" if !is_known || !has("/status/dashboardURL") => "it runs nowhere",
@@ -132,17 +175,17 @@ fn coherent(new: &Version, broken: &mut dyn FnMut(&'static str, String)) {
 }
 
 /// J9 and J15: when an attempt is over nothing of it runs, and its end is what it really was.
-fn ended(new: &Version, ray: &Ray, broken: &mut dyn FnMut(&'static str, String)) {
-    let is_given_up = text(new, "/status/message").contains("could not be stopped");
-    if let Some(left) = goes(&ray.executions, &new.uid).filter(|_| !is_given_up) {
+fn ended(new: &Version, ray: &Ray, before: &Ledger, broken: &mut dyn FnMut(&'static str, String)) {
+    // A user who deletes the cluster ends the attempt; its pods have their grace, and J3 judges what follows.
+    let cluster = text(new, "/status/rayClusterName");
+    let has_cluster = rays(before, "rayclusters").any(|it| text(it, "/metadata/name") == cluster);
+    if let Some(left) = goes(&ray.executions, &new.uid).filter(|_| has_cluster) {
         broken("J9", format!("over while {} goes on", left.submission_id));
     }
-    let cluster = text(new, "/status/rayClusterName");
-    let of_this = |it: &&Execution| {
-        let of = it.of.as_ref();
-        of.is_some_and(|of| of.job == new.uid && of.cluster == cluster)
-    };
-    let really = ray.executions.iter().rfind(of_this);
+    let really = of_attempt(ray, new).next_back();
+    if really.is_some_and(|it| is_head_taken(it, before)) {
+        return;
+    }
     let Fate::Ended { status, .. } = really.map_or(Fate::Lost, |it| it.fate) else {
         if matches!(text(new, "/status/jobStatus"), "SUCCEEDED") {
             broken("J15", "succeeded, and nothing ran to its end".to_owned());

@@ -123,6 +123,15 @@ fn is_due(job: &Version, policy: &str, now: Timestamp) -> bool {
         let mut all = rules.iter().filter(applies);
         return all.any(|rule| after(&rule["condition"]["ttlSeconds"]) <= now);
     }
+    // The policies of before the rules act at once, on the two outcomes that they know.
+    let legacy = match text(job, "/status/jobStatus") {
+        "SUCCEEDED" => &spec["deletionStrategy"]["onSuccess"]["policy"],
+        "FAILED" => &spec["deletionStrategy"]["onFailure"]["policy"],
+        _ => &Value::Null,
+    };
+    if !legacy.is_null() {
+        return legacy == policy && ended_at <= now;
+    }
     spec["shutdownAfterJobFinishes"] == true
         && policy == "DeleteCluster"
         && after(&spec["ttlSecondsAfterFinished"]) <= now

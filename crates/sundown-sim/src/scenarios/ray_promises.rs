@@ -1,0 +1,150 @@
+//! Stories about what a job is owed when no controller looks, and when users do what they may do at any time:
+//! away for longer than every bound, edits that make no sense, a cluster that the user deletes or shares, jobs
+//! that the user submits.
+
+use serde_json::{Value, json};
+
+use super::ray::{CLUSTER, JOB, LONG, WHILE_SECONDS, begun, cluster, job, story};
+use crate::op::Op;
+use crate::scenario::Scenario;
+
+/// Nothing ends it but a stop.
+const ENDLESS: &str = "forever";
+
+/// Longer than every bound of a job.
+const AWAY_SECONDS: i64 = 5_000;
+
+pub(super) fn scenarios() -> Vec<Scenario> {
+    let mut all = away();
+    all.extend(edits());
+    all.extend(modes());
+    all
+}
+
+/// No operator is there, or the machine sleeps.
+fn away() -> Vec<Scenario> {
+    let deadline = json!({ "activeDeadlineSeconds": WHILE_SECONDS });
+    let retried = json!({ "backoffLimit": 1 });
+    vec![
+        begun("ray-deadline-away", job("HTTPMode", ENDLESS, &deadline))
+            .work(WHILE_SECONDS / 2)
+            .away(AWAY_SECONDS)
+            .settle(),
+        begun("ray-deadline-asleep", job("HTTPMode", ENDLESS, &deadline))
+            .work(WHILE_SECONDS / 2)
+            .advance(AWAY_SECONDS)
+            .settle(),
+        begun(
+            "ray-deadline-away-submitter",
+            job("K8sJobMode", ENDLESS, &deadline),
+        )
+        .work(WHILE_SECONDS / 2)
+        .away(AWAY_SECONDS)
+        .settle(),
+        shared("ray-deleted-away", "HTTPMode", ENDLESS)
+            .work(WHILE_SECONDS)
+            .stop()
+            .delete(JOB, "Background")
+            .advance(AWAY_SECONDS)
+            .start()
+            .settle(),
+        // It ended well while nobody looked: that is its result, whatever is wished afterwards.
+        begun("ray-suspended-late", job("HTTPMode", LONG, &suspendable()))
+            .work(WHILE_SECONDS)
+            .stop()
+            .advance(AWAY_SECONDS)
+            .patch(JOB, &json!({ "spec": { "suspend": true } }))
+            .start()
+            .settle(),
+        begun("ray-retry-away", job("HTTPMode", "exit 1 20", &retried))
+            .work(WHILE_SECONDS)
+            .away(AWAY_SECONDS)
+            .settle(),
+    ]
+}
+
+/// What users change while a job runs.
+fn edits() -> Vec<Scenario> {
+    let retried = json!({ "backoffLimit": 1 });
+    vec![
+        // Neither is allowed, so neither is obeyed.
+        begun("ray-suspend-refused", job("HTTPMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
+            .patch(JOB, &json!({ "spec": { "suspend": true } }))
+            .settle(),
+        begun("ray-deadline-refused", job("HTTPMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
+            .patch(JOB, &json!({ "spec": { "activeDeadlineSeconds": 0 } }))
+            .settle(),
+        // Its pods outlive it by their grace; the next attempt waits for that.
+        begun("ray-cluster-deleted", job("HTTPMode", LONG, &retried))
+            .work(WHILE_SECONDS)
+            .delete_clusters()
+            .settle(),
+        begun(
+            "ray-suspended-without-cluster",
+            job("HTTPMode", LONG, &suspendable()),
+        )
+        .work(WHILE_SECONDS)
+        .patch(JOB, &json!({ "spec": { "suspend": true } }))
+        .delete_clusters()
+        .settle(),
+    ]
+}
+
+/// Ways to run and to end that the other stories do not take.
+fn modes() -> Vec<Scenario> {
+    // A job that Ray does not know is waited for, as the user may still submit it; a deadline ends that.
+    let interactive = json!({
+        "entrypoint": null, "activeDeadlineSeconds": 300, "shutdownAfterJobFinishes": true,
+    });
+    let of_user = |name| begun(name, job("InteractiveMode", "", &interactive)).work(WHILE_SECONDS);
+    let legacy = json!({ "deletionStrategy": {
+        "onSuccess": { "policy": "DeleteCluster" }, "onFailure": { "policy": "DeleteNone" },
+    } });
+    let rule = json!({ "deletionStrategy": { "deletionRules": [{
+        "policy": "DeleteCluster",
+        "condition": { "jobDeploymentStatus": "Failed", "ttlSeconds": 20 },
+    }] } });
+    let slow = json!({ "preRunningDeadlineSeconds": 5, "rayClusterSpec": huge() });
+    vec![
+        shared("ray-shared", "HTTPMode", "exit 0 1").settle(),
+        of_user("ray-interactive")
+            .submit("mine", "exit 0 20")
+            .patch(JOB, &json!({ "spec": { "jobId": "mine" } }))
+            .settle(),
+        of_user("ray-interactive-deleted")
+            .submit("mine", ENDLESS)
+            .patch(JOB, &json!({ "spec": { "jobId": "mine" } }))
+            .delete(JOB, "Background")
+            .settle(),
+        begun("ray-legacy", job("HTTPMode", "exit 0 1", &legacy)).settle(),
+        begun("ray-failed-rule", job("HTTPMode", "exit 1 1", &rule)).settle(),
+        begun("ray-pre-running", job("HTTPMode", LONG, &slow)).settle(),
+    ]
+}
+
+fn suspendable() -> Value {
+    json!({ "shutdownAfterJobFinishes": true, "ttlSecondsAfterFinished": 60 })
+}
+
+/// A job on a cluster that is not its own.
+fn shared(name: &'static str, mode: &str, entrypoint: &str) -> Scenario {
+    let spec = json!({
+        "submissionMode": mode,
+        "entrypoint": entrypoint,
+        "clusterSelector": { "ray.io/cluster": CLUSTER.name },
+    });
+    story(name)
+        .does(Op::create(CLUSTER, &json!({ "spec": cluster(0) })))
+        .does(Op::create(JOB, &json!({ "spec": spec })))
+        .start()
+}
+
+/// A cluster that fits on no node.
+fn huge() -> Value {
+    let mut spec = cluster(0);
+    let container = &mut spec["headGroupSpec"]["template"]["spec"]["containers"][0];
+    container["resources"] = json!({ "requests": { "cpu": "1000" } });
+    spec
+}
