@@ -8,6 +8,7 @@ mod json;
 pub mod kinds;
 pub mod names;
 pub mod namespace;
+mod observation;
 pub mod owner_gc;
 pub mod pod;
 pub mod quantity;

@@ -2,8 +2,10 @@
 //! lets go what is to be orphaned.
 //!
 //! Each object is decided on its own, from the cache and from facts with an age. Absence is a seen
-//! deletion or a live answer, never a gap in the cache. Cycles are left to a later rule.
+//! deletion or a live answer, never a gap in the cache. Owners that
+//! wait for each other around a circle go together.
 
+mod circle;
 mod decide;
 mod graph;
 mod owners;

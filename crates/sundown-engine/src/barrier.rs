@@ -12,6 +12,7 @@ use sundown_model::{Cache, Facts, Position, Resource, ResourceType, Step};
 
 use crate::backoff::retry_at;
 use crate::effect::{Effect, EffectId, Failure};
+use crate::streams::CRDS;
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Barriers {
@@ -55,6 +56,7 @@ impl Barriers {
         &mut self,
         id: EffectId,
         cache: &Cache,
+        facts: &Facts,
         step: Step,
         now: Timestamp,
     ) -> Option<Effect> {
@@ -65,10 +67,10 @@ impl Barriers {
         self.not_before = None;
         let mut resources = BTreeSet::new();
         for ticket in self.tickets.values() {
-            let open = ticket
-                .missing
-                .iter()
-                .filter(|resource| !self.is_passing(resource, ticket));
+            let open = ticket.missing.iter().filter(|resource| {
+                // One that is fresh waits for something else: see `is_seen`.
+                !self.is_passing(resource, ticket) && !facts.is_fresh(resource, ticket.since)
+            });
             resources.extend(open.cloned());
         }
         // A resource that was never listed becomes fresh by its first list.
@@ -145,7 +147,7 @@ impl Barriers {
         for ticket in self.tickets.values_mut() {
             // What is no longer served has no objects to be missed.
             ticket.missing.retain(|resource| {
-                cache.catalog().get(resource).is_some() && !facts.is_fresh(resource, ticket.since)
+                cache.catalog().get(resource).is_some() && !is_seen(resource, ticket.since, facts)
             });
         }
         let done = self
@@ -171,4 +173,11 @@ impl Barriers {
     pub(crate) fn is_waiting(&self) -> bool {
         !self.tickets.is_empty()
     }
+}
+
+/// Whether everything of a resource is seen that was committed before a step. Definitions are when the kinds
+/// that they define are known, too: who waits for definitions wants to know what is served.
+fn is_seen(resource: &Resource, since: Step, facts: &Facts) -> bool {
+    let is_followed = !resource.is(&CRDS) || facts.is_catalog_fresh(since);
+    facts.is_fresh(resource, since) && is_followed
 }

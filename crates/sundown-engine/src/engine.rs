@@ -14,7 +14,7 @@ use crate::effect::{Brake, Effect, EffectId, Input};
 use crate::explain::Explanation;
 use crate::queue::Resolved;
 use crate::slot::{Runs, Sight, Slot};
-use crate::streams::{Sink, Streams};
+use crate::streams::{CRDS, Sink, Streams};
 
 /// The engine's limits.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -240,12 +240,13 @@ impl Engine {
                 streams,
                 barriers,
                 cache,
+                facts,
                 step,
                 ..
             } = &mut self.state;
             let effect = streams
                 .next(id, cache, *step, now)
-                .or_else(|| barriers.next(id, cache, *step, now));
+                .or_else(|| barriers.next(id, cache, facts, *step, now));
             if let Some(effect) = effect {
                 self.state.last_id += 1;
                 return Some(effect);
@@ -312,6 +313,7 @@ impl Engine {
             cache,
             facts,
             barriers,
+            streams,
             ..
         } = &mut self.state;
         changes.extend(
@@ -320,6 +322,11 @@ impl Engine {
                 .into_iter()
                 .map(Change::Freshness),
         );
+        if streams.follows_all_definitions()
+            && let Some(step) = facts.fresh_since(&CRDS.resource())
+        {
+            facts.set_served(step);
+        }
         for change in &changes {
             self.slots
                 .iter_mut()

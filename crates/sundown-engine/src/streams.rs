@@ -20,7 +20,7 @@ pub(crate) use stream::put;
 use stream::{Phase, Stream};
 
 /// A change of these changes what is served, so the engine itself follows them.
-const CRDS: KnownKind = KnownKind {
+pub(crate) const CRDS: KnownKind = KnownKind {
     group: "apiextensions.k8s.io",
     version: "v1",
     kind: "CustomResourceDefinition",
@@ -86,6 +86,11 @@ impl Streams {
     /// Whether every stream had a first answer, so that deciding does not ask in vain.
     pub(crate) fn is_settled(&self) -> bool {
         self.discovered && self.by_resource.values().all(|stream| stream.tried)
+    }
+
+    /// Whether what is served was asked for after the last definition that was seen to change.
+    pub(crate) fn follows_all_definitions(&self) -> bool {
+        matches!(self.discovery, Discovery::Done)
     }
 
     pub(crate) fn is_watched(&self, resource: &Resource) -> bool {

@@ -1,5 +1,6 @@
-//! Dashboards that take a question and never answer it. Whoever asked hears so after a while; what they
-//! do in between is their business, and J12 judges it.
+//! Answers that take their time. Dashboards that take a question and never answer it: whoever asked hears so
+//! after a while; what they do in between is their business, and J12 judges it. And what is served, told a
+//! moment late: whoever decides meanwhile decides without the newest kinds.
 
 use jiff::{SignedDuration, Timestamp};
 use sundown_engine::{EffectId, Input};
@@ -15,7 +16,22 @@ pub(crate) const MUTE: &str = "mute";
 /// How long who asks waits.
 const HANG: SignedDuration = SignedDuration::from_secs(10);
 
+/// How long it takes to hear what is served.
+const DISCOVERY: SignedDuration = SignedDuration::from_secs(1);
+
 impl World {
+    /// Holds an answer about what is served back for a moment; the first one, without which nothing begins,
+    /// comes at once.
+    pub(crate) fn delayed(&mut self, answer: Input) -> Option<Input> {
+        let engine = self.operator.as_ref().map(|it| &it.engine);
+        if engine.is_none_or(|engine| engine.cache().catalog().iter().next().is_none()) {
+            return Some(answer);
+        }
+        let at = self.now.saturating_add(DISCOVERY).unwrap_or(Timestamp::MAX);
+        self.late.push_back((at, answer));
+        None
+    }
+
     /// Takes a question to which there is no answer, if it is one.
     pub(crate) fn hangs(&mut self, id: EffectId, question: &Question) -> bool {
         if !is_mute(question) {

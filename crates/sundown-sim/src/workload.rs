@@ -7,8 +7,8 @@ use crate::op::{It, Op, it};
 use crate::scenario::Told;
 use crate::world::{HOLD_FINALIZER, World};
 
-/// Names are few, so that they are used again. An object is owned by earlier ones only: cycles are
-/// left to a later rule.
+/// Names are few, so that they are used again. What is made is owned by earlier ones; what is adopted may be
+/// owned by any, so that there are circles, and owners of themselves.
 const CAST: [It; 10] = [
     it("ConfigMap", "a"),
     it("Widget", "b"),
@@ -35,7 +35,7 @@ pub(crate) fn act(world: &World, rng: &mut Rng) -> Told {
         0..=3 => Told::Request(Op::delete(it, POLICIES[rng.usize(0..3)])),
         4 => Told::Adopt {
             it,
-            owners: owners(it, index, rng),
+            owners: owners(it, CAST.len(), rng),
         },
         5 => {
             let held = world

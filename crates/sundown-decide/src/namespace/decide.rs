@@ -6,12 +6,13 @@ use jiff::Timestamp;
 use serde_json::json;
 use sundown_model::{
     ACTIONS_MAX, Action, Cache, Decision, Facts, Need, Object, Part, Patch, Propagation, Resource,
-    Write,
+    ResourceType, Write,
 };
 
 use super::reason::Reason;
 use super::view::{KUBERNETES, NamespaceView};
 use super::{CONTENT, conditions};
+use crate::observation;
 
 /// All that a decision looks at.
 #[derive(Debug, Clone, Copy)]
@@ -94,15 +95,8 @@ fn report(namespace: &NamespaceView, left: &[&Arc<Object>], now: Timestamp) -> D
 /// The kinds of which an object might still be in the namespace without having been seen.
 fn unseen(object: &Object, sight: &Sight<'_>) -> Vec<Resource> {
     let since = sight.cache.seen_step(object.key()).unwrap_or_default();
-    let kinds = sight
-        .cache
-        .catalog()
-        .iter()
-        .filter(|ty| ty.namespaced && CONTENT.includes(ty));
-    let resources = kinds.map(|ty| ty.resource.clone());
-    resources
-        .filter(|resource| !sight.facts.is_fresh(resource, since))
-        .collect()
+    let is_content = |ty: &ResourceType| ty.namespaced && CONTENT.includes(ty);
+    observation::unseen(sight.cache, sight.facts, since, is_content)
 }
 
 fn release(namespace: &NamespaceView) -> Action {

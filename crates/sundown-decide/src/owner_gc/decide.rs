@@ -3,15 +3,17 @@
 use jiff::Timestamp;
 use sundown_model::{
     Action, Cache, Decision, Facts, Need, Note, Object, ObjectKey, OwnerRef, Propagation, Resolved,
-    Resource, Write,
+    ResourceType, Write,
 };
 
 use super::SCOPE;
+use super::circle;
 use super::graph::Graph;
 use super::owners::{Standing, ask_again_at, key_of, standing};
 use super::patches::{drop_finalizer, set_owners};
 use super::reason::Reason;
 use crate::kinds::{FOREGROUND, ORPHAN};
+use crate::observation::unseen;
 
 /// All that a decision looks at.
 #[derive(Debug, Clone, Copy)]
@@ -211,7 +213,31 @@ fn empty_out(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     if dependents.is_empty() {
         return Decision::act(drop_finalizer(object, FOREGROUND), Reason::Emptied);
     }
+    if let Some(decision) = in_circle(object, sight) {
+        return decision;
+    }
     Decision::idle(Reason::WaitsForDependents { dependents })
+}
+
+/// An object that waits only for itself, around a circle of owners; None if it is in none, or if something
+/// else is still in the way of one of its members.
+fn in_circle(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
+    let members = circle::around(object, sight);
+    if members.is_empty() {
+        return None;
+    }
+    // The last of them to be deleted may have dependents that are not seen yet.
+    let mut late = members.values().filter_map(|it| unobserved(it, sight));
+    if let Some(decision) = late.next() {
+        return Some(decision);
+    }
+    if circle::blockers(&members, sight).next().is_some() {
+        return None;
+    }
+    let others = members.values().map(|it| it.key().clone());
+    let others = others.filter(|key| key != object.key()).collect();
+    let action = drop_finalizer(object, FOREGROUND);
+    Some(Decision::act(action, Reason::Circle { others }))
 }
 
 /// Orphan: goes when no dependent that existed when its deletion was seen names it any more.
@@ -230,7 +256,7 @@ fn let_go(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
 }
 
 /// The dependents that really mean this object, with the reference by which they do.
-fn dependents<'a>(
+pub(super) fn dependents<'a>(
     object: &'a Object,
     sight: &'a Sight<'_>,
 ) -> impl Iterator<Item = (&'a Object, &'a OwnerRef)> {
@@ -251,12 +277,10 @@ fn dependents<'a>(
 /// What has to be observed before it can be said who depends on an object.
 fn unobserved(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
     let since = sight.cache.seen_step(object.key()).unwrap_or_default();
-    let kinds = sight.cache.catalog().iter().filter(|ty| SCOPE.includes(ty));
-    let may_hold = kinds.filter(|ty| ty.namespaced || object.key().namespace.is_none());
-    let resources: Vec<Resource> = may_hold
-        .map(|ty| ty.resource.clone())
-        .filter(|resource| !sight.facts.is_fresh(resource, since))
-        .collect();
+    let may_hold = |ty: &ResourceType| {
+        SCOPE.includes(ty) && (ty.namespaced || object.key().namespace.is_none())
+    };
+    let resources = unseen(sight.cache, sight.facts, since, may_hold);
     if resources.is_empty() {
         return None;
     }

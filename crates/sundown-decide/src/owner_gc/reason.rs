@@ -40,6 +40,10 @@ pub enum Reason {
         dependents: Vec<ObjectKey>,
     },
     Emptied,
+    /// It waits only for itself, around a circle of owners.
+    Circle {
+        others: Vec<ObjectKey>,
+    },
     LetsDependentsGo {
         dependents: Vec<ObjectKey>,
     },
@@ -66,6 +70,7 @@ impl Explain for Reason {
             Self::AwaitsObservation { .. } => "AwaitsObservation",
             Self::WaitsForDependents { .. } => "WaitsForDependents",
             Self::Emptied => "Emptied",
+            Self::Circle { .. } => "Circle",
             Self::LetsDependentsGo { .. } => "LetsDependentsGo",
             Self::AllLetGo => "AllLetGo",
             Self::Terminating { .. } => "Terminating",
@@ -110,6 +115,13 @@ impl Explain for Reason {
                 )
             }
             Self::Emptied => "being deleted in foreground; nothing blocks it any more".to_owned(),
+            Self::Circle { others } if others.is_empty() => {
+                "being deleted in foreground; it owns itself and waits for nothing else".to_owned()
+            }
+            Self::Circle { others } => format!(
+                "being deleted in foreground; it waits only for itself, around a circle of owners with {}",
+                list(others)
+            ),
             Self::LetsDependentsGo { dependents } => {
                 format!("being deleted; lets go {}", list(dependents))
             }
@@ -165,6 +177,7 @@ impl Explain for Reason {
             | Self::OwnersWaiting { .. }
             | Self::LetGo
             | Self::Emptied
+            | Self::Circle { .. }
             | Self::AllLetGo => Vec::new(),
         }
     }

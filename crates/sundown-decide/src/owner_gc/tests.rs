@@ -387,3 +387,68 @@ fn the_order_of_observation_does_not_matter() {
         assert_eq!(decide(order), first);
     }
 }
+
+/// An object that waits for its dependents and has these owners.
+fn waiting(name: &str, owners: &[&A]) -> A {
+    let it = a("configmap", name).deleting(&["foregroundDeletion"]);
+    owners.iter().fold(it, |it, owner| it.blocking(owner))
+}
+
+#[test]
+fn owners_that_wait_for_each_other_around_a_circle_go() {
+    let (one, two) = (waiting("one", &[]), waiting("two", &[]));
+    let three = waiting("three", &[&two]);
+    let (two, one) = (two.blocking(&one), one.blocking(&three));
+    let all = [&one, &two, &three];
+    let seen = all.into_iter().fold(scene(), Scene::seeing);
+    assert!(!seen.decide(&one.key(), 0).needs.is_empty());
+    let seen = seen.caught_up();
+    for member in all {
+        let others: Vec<_> = all.iter().map(|it| it.key()).collect();
+        let others = others.into_iter().filter(|it| *it != member.key());
+        let mut others: Vec<_> = others.collect();
+        others.sort();
+        let Reason::Circle { others: told } = reason_of(&seen, member) else {
+            panic!("{:?}", reason_of(&seen, member));
+        };
+        let mut told = told;
+        told.sort();
+        assert_eq!(told, others);
+        assert_eq!(
+            patch_of(&seen, member)["metadata"]["finalizers"],
+            json!(null)
+        );
+    }
+}
+
+#[test]
+fn a_circle_waits_for_what_blocks_it_from_outside_and_for_members_that_stay() {
+    let one = waiting("one", &[]);
+    let two = waiting("two", &[&one]);
+    let one = one.blocking(&two);
+    let guest = a("pod", "guest").blocking(&two);
+    let seen = scene().seeing(&one).seeing(&two).seeing(&guest).caught_up();
+    for member in [&one, &two] {
+        assert!(matches!(
+            reason_of(&seen, member),
+            Reason::WaitsForDependents { .. }
+        ));
+    }
+    let seen = seen.seeing_the_end_of(&guest);
+    assert!(matches!(reason_of(&seen, &one), Reason::Circle { .. }));
+    let stays = a("configmap", "two").blocking(&one).rv(99);
+    let seen = scene().seeing(&one).seeing(&stays).caught_up();
+    assert!(matches!(
+        reason_of(&seen, &one),
+        Reason::WaitsForDependents { .. }
+    ));
+}
+
+#[test]
+fn an_owner_of_itself_goes() {
+    let own = a("configmap", "own");
+    let own = own.clone().blocking(&own).deleting(&["foregroundDeletion"]);
+    let seen = scene().seeing(&own).caught_up();
+    let others = Vec::new();
+    assert_eq!(reason_of(&seen, &own), Reason::Circle { others });
+}

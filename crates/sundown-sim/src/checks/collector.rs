@@ -1,8 +1,10 @@
 //! G1 to G4 and T8: what the collector owes to those that it does not mean.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use sundown_api::Method;
+use sundown_decide::kinds::FOREGROUND;
 
 use super::Violation;
 use crate::ledger::{Event, Ledger, Version};
@@ -71,6 +73,28 @@ fn collected(event: &Event, prev: &Version, before: &Ledger, found: &mut Vec<Vio
     }
 }
 
+/// G7: whether an owner that goes also waits below this dependent of it, around a circle. Then one of them has to
+/// go first.
+fn waits_above(dependent: &Version, owner: &Arc<Version>, before: &Ledger) -> bool {
+    let waits = |it: &Version| it.deleted_at().is_some() && it.has_finalizer(FOREGROUND);
+    let (mut open, mut seen) = (vec![owner.clone()], BTreeSet::new());
+    while let Some(below) = open.pop() {
+        for reference in below.owners().iter().filter(|it| it.is_blocking()) {
+            let found = before.live.values().find(|it| it.uid == reference.uid);
+            let Some(found) = found.filter(|it| waits(it)) else {
+                continue;
+            };
+            if found.uid == dependent.uid {
+                return true;
+            }
+            if seen.insert(found.uid.clone()) {
+                open.push(found.clone());
+            }
+        }
+    }
+    false
+}
+
 /// G3 and G4: when an owner goes, its promises are due.
 fn owner_went(event: &Event, prev: &Arc<Version>, before: &Ledger, found: &mut Vec<Violation>) {
     if event.by == crate::ledger::Actor::User {
@@ -87,7 +111,10 @@ fn owner_went(event: &Event, prev: &Arc<Version>, before: &Ledger, found: &mut V
                     owner.uid == prev.uid && (promise.kept_alive || owner.is_blocking())
                 })
         });
-        for (key, _) in left {
+        for (key, version) in left {
+            if !promise.kept_alive && waits_above(version, prev, before) {
+                continue;
+            }
             let (invariant, what) = if promise.kept_alive {
                 ("G3", "still names it")
             } else {

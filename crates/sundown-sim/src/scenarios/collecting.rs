@@ -27,7 +27,43 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         custom_resources(),
         late_child(),
         adopted_in_time(),
+        circle("circle").delete(SET, "Foreground").settle(),
+        circle_with_a_guest(),
+        owner_of_itself(),
     ]
+}
+
+/// Three that own each other around, each of which waits for the next.
+fn circle(name: &'static str) -> Scenario {
+    Scenario::new(name)
+        .start()
+        .create(APP)
+        .own(SET, &[APP])
+        .own(POD, &[SET])
+        .adopt(APP, &[POD])
+        .settle()
+}
+
+/// Something that is no member blocks one of them: it goes first.
+fn circle_with_a_guest() -> Scenario {
+    let held = json!({ "metadata": { "finalizers": [HOLD_FINALIZER] } });
+    circle("circle-with-a-guest")
+        .owning(OTHER_POD, vec![(SET, true)], held)
+        .settle()
+        .delete(APP, "Foreground")
+        .settle()
+        .patch(OTHER_POD, &json!({ "metadata": { "finalizers": [] } }))
+        .settle()
+}
+
+fn owner_of_itself() -> Scenario {
+    Scenario::new("owner-of-itself")
+        .start()
+        .create(OTHER)
+        .adopt(OTHER, &[OTHER])
+        .settle()
+        .delete(OTHER, "Foreground")
+        .settle()
 }
 
 /// A Deployment with a set with two pods, and something that nobody owns.

@@ -14,6 +14,9 @@ const BYSTANDER: It = it("Pod", "bystander");
 
 pub(super) fn scenarios() -> Vec<Scenario> {
     vec![
+        // Everything within a moment, before it is known that the kind is served.
+        at_once("definition-at-once-orphan", "Orphan"),
+        at_once("definition-at-once-foreground", "Foreground"),
         // Instances go with their definition; the rest stays.
         Scenario::new("definition-takes-its-instances")
             .start()
@@ -56,6 +59,20 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .create(ONE)
             .settle(),
     ]
+}
+
+/// An owner of an instance is deleted in the moment in which the kind of the instance is defined.
+fn at_once(name: &'static str, policy: &str) -> Scenario {
+    let owner = it("ConfigMap", "owner");
+    Scenario::new(name)
+        .start()
+        .create(owner)
+        .create(BYSTANDER)
+        .settle()
+        .does(workload::definition())
+        .own(ONE, &[owner])
+        .delete(owner, policy)
+        .settle()
 }
 
 fn delete() -> Op {
