@@ -19,6 +19,7 @@ pub mod role_aggregation;
 pub mod schedule;
 mod selector;
 mod shipped;
+pub mod storage_protection;
 #[cfg(test)]
 mod testing;
 pub mod ttl;
@@ -36,6 +37,7 @@ pub use ray_job::RayJobs;
 pub use role_aggregation::RoleAggregation;
 pub use schedule::Scheduler;
 pub use shipped::{Crew, of_ray, shipped, with_node};
+pub use storage_protection::StorageProtection;
 pub use ttl::Ttl;
 
 /// Whether mutated rules are compiled in; what is shipped asserts that they are not.

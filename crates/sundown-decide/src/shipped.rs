@@ -5,7 +5,7 @@ use sundown_model::Controller;
 
 use crate::{
     Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig,
-    RoleAggregation, Scheduler, ServiceNames, Ttl,
+    RoleAggregation, Scheduler, ServiceNames, StorageProtection, Ttl,
 };
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
@@ -22,6 +22,7 @@ pub fn shipped(crew: &mut impl Crew) {
     crew.take(Namespaces);
     crew.take(Definitions);
     crew.take(RoleAggregation::default());
+    crew.take(StorageProtection);
 }
 
 /// Names the controllers of Ray. They need a way to the dashboards of the clusters they make.

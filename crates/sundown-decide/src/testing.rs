@@ -163,6 +163,8 @@ pub(crate) fn catalog() -> Catalog {
         ty("", "namespaces", "Namespace", false),
         ty("", "nodes", "Node", false),
         ty("", "pods", "Pod", true),
+        ty("", "persistentvolumeclaims", "PersistentVolumeClaim", true),
+        ty("", "persistentvolumes", "PersistentVolume", false),
         ty("", "secrets", "Secret", true),
         ty("", "services", "Service", true),
         ty("discovery.k8s.io", "endpointslices", "EndpointSlice", true),

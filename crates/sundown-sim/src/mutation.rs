@@ -4,10 +4,10 @@
 //! rule lives behind the feature `mutants`, which no shipped build has.
 
 use serde_json::Value;
+use sundown_decide::ray_job::Limits;
+use sundown_decide::{Crew, RayConfig, StorageProtection, of_ray, shipped, with_node};
 #[cfg(feature = "mutants")]
 use sundown_decide::OwnerGc;
-use sundown_decide::ray_job::Limits;
-use sundown_decide::{Crew, RayConfig, of_ray, shipped, with_node};
 use sundown_engine::{Engine, wire};
 use sundown_kinds::Settings;
 use sundown_model::node::Call;
@@ -51,6 +51,8 @@ pub enum Mutation {
     CountsTwice,
     /// A pod of a Job is made again, under another name, when the answer to its creation was lost.
     CreatesAgain,
+    /// Only a DELETE looks whether a claim is in use, and none comes after its last user is gone.
+    ClaimsStay,
     /// kubernetes#65200, #92743: owners are found by uid alone.
     #[cfg(feature = "mutants")]
     UidOnlyOwner,
@@ -80,6 +82,7 @@ impl Mutation {
         Self::ForgetsCodes,
         Self::CountsTwice,
         Self::CreatesAgain,
+        Self::ClaimsStay,
         #[cfg(feature = "mutants")]
         Self::UidOnlyOwner,
     ];
@@ -122,6 +125,10 @@ impl Mutation {
                 "creates-again",
                 "a Job has more pods than it wants, because an answer was lost",
             ),
+            Self::ClaimsStay => (
+                "claims-stay",
+                "a claim that was deleted while in use stays, and its namespace with it",
+            ),
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => (
                 "kubernetes#92743",
@@ -147,7 +154,8 @@ impl Mutation {
             | Self::KeepsRemoved
             | Self::ForgetsCodes
             | Self::CountsTwice
-            | Self::CreatesAgain => true,
+            | Self::CreatesAgain
+            | Self::ClaimsStay => true,
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => false,
         }
@@ -167,6 +175,7 @@ impl Mutation {
             Self::ForgetsCodes => Some(("pod-restarts", Variant::CrashBefore)),
             Self::CountsTwice => Some(("job-of-three", Variant::CrashBefore)),
             Self::CreatesAgain => Some(("job-of-three", Variant::LostApplied)),
+            Self::ClaimsStay => Some(("namespace-with-a-claim", Variant::CrashBefore)),
             Self::CollectWithoutRv
             | Self::TtlWithoutRv
             | Self::DeleteRacesFinalizer
@@ -276,7 +285,9 @@ impl Crew for Hands {
             self.engine = self.engine.clone().with(OwnerGc::default().by_uid_only());
             return;
         }
-        let _ = self.mutation;
+        if self.mutation == Some(Mutation::ClaimsStay) && C::NAME == StorageProtection::NAME {
+            return;
+        }
         self.engine = self.engine.clone().with(controller);
     }
 }

@@ -6,6 +6,7 @@ mod namespace;
 pub(crate) mod node;
 mod ray;
 mod role_aggregation;
+mod storage;
 mod ttl;
 
 use crate::scenario::Scenario;
@@ -17,6 +18,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(namespace::scenarios());
     all.extend(crd::scenarios());
     all.extend(role_aggregation::scenarios());
+    all.extend(storage::scenarios());
     all.extend(node::scenarios());
     all.extend(ray::scenarios());
     all

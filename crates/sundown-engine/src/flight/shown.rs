@@ -110,6 +110,7 @@ pub(super) const FIELDS: &[&str] = &[
     // Names and places.
     "apiVersion",
     "appProtocol",
+    "claimName",
     "clusterIP",
     "clusterIPs",
     "component",
