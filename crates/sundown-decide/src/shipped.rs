@@ -19,7 +19,7 @@ pub trait Crew {
 pub fn shipped(crew: &mut impl Crew) {
     crew.take(OwnerGc::default());
     crew.take(Ttl);
-    crew.take(Namespaces);
+    crew.take(Namespaces::default());
     crew.take(Definitions);
     crew.take(RoleAggregation::default());
     crew.take(StorageProtection);

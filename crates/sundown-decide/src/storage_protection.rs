@@ -66,6 +66,7 @@ impl Controller for StorageProtection {
             | Change::Deleted(object)
             | Change::Forgotten(object) => touch(object, cache, touched),
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

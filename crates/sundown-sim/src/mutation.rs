@@ -7,7 +7,7 @@ use serde_json::Value;
 use sundown_decide::ray_job::Limits;
 use sundown_decide::{Crew, RayConfig, StorageProtection, of_ray, shipped, with_node};
 #[cfg(feature = "mutants")]
-use sundown_decide::OwnerGc;
+use sundown_decide::{Namespaces, OwnerGc};
 use sundown_engine::{Engine, wire};
 use sundown_kinds::Settings;
 use sundown_model::node::Call;
@@ -56,6 +56,9 @@ pub enum Mutation {
     /// kubernetes#65200, #92743: owners are found by uid alone.
     #[cfg(feature = "mutants")]
     UidOnlyOwner,
+    /// KEP-5080: a namespace is emptied in any order.
+    #[cfg(feature = "mutants")]
+    AnyOrder,
 }
 
 /// What is said of a mutation.
@@ -85,6 +88,8 @@ impl Mutation {
         Self::ClaimsStay,
         #[cfg(feature = "mutants")]
         Self::UidOnlyOwner,
+        #[cfg(feature = "mutants")]
+        Self::AnyOrder,
     ];
 
     /// The name on the command line.
@@ -134,6 +139,11 @@ impl Mutation {
                 "kubernetes#92743",
                 "an owner in another namespace counts by its uid alone",
             ),
+            #[cfg(feature = "mutants")]
+            Self::AnyOrder => (
+                "any-order",
+                "what a pod needs goes with the namespace while the pod is still there",
+            ),
         };
         Expected { name, story }
     }
@@ -157,7 +167,7 @@ impl Mutation {
             | Self::CreatesAgain
             | Self::ClaimsStay => true,
             #[cfg(feature = "mutants")]
-            Self::UidOnlyOwner => false,
+            Self::UidOnlyOwner | Self::AnyOrder => false,
         }
     }
 
@@ -180,6 +190,8 @@ impl Mutation {
             | Self::TtlWithoutRv
             | Self::DeleteRacesFinalizer
             | Self::LostReplyIsFailure => None,
+            #[cfg(feature = "mutants")]
+            Self::AnyOrder => Some(("namespace-held-and-made-again", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => None,
         }
@@ -283,6 +295,12 @@ impl Crew for Hands {
         #[cfg(feature = "mutants")]
         if self.mutation == Some(Mutation::UidOnlyOwner) && C::NAME == OwnerGc::NAME {
             self.engine = self.engine.clone().with(OwnerGc::default().by_uid_only());
+            return;
+        }
+        #[cfg(feature = "mutants")]
+        if self.mutation == Some(Mutation::AnyOrder) && C::NAME == Namespaces::NAME {
+            let unordered = Namespaces::default().in_any_order();
+            self.engine = self.engine.clone().with(unordered);
             return;
         }
         if self.mutation == Some(Mutation::ClaimsStay) && C::NAME == StorageProtection::NAME {

@@ -42,6 +42,8 @@ const TYPES: &[(&str, &[&str])] = &[
     ("ReplyFact", &["answered_at"]),
     ("DeedFact", &["ended_at"]),
     ("RefusalFact", &["refused_at", "message"]),
+    ("RefusedDelete", &["uid"]),
+    ("WrittenFact", &["written_at"]),
     (
         "Subject",
         &[

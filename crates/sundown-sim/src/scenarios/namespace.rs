@@ -33,6 +33,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 Vec::new(),
                 json!({ "metadata": { "finalizers": [HOLD_FINALIZER] } }),
             )
+            .create(it("ConfigMap", "needed").within("team"))
             .settle()
             .does(delete())
             .create(it("Secret", "late").within("team"))

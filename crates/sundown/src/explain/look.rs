@@ -121,7 +121,8 @@ fn named(blocker: &Blocker) -> Option<&ObjectKey> {
         Blocker::Finalizer { on: key, .. }
         | Blocker::Owner { owner: key }
         | Blocker::Dependent { dependent: key }
-        | Blocker::User { user: key } => Some(key),
+        | Blocker::User { user: key }
+        | Blocker::Refused { object: key } => Some(key),
         Blocker::Unobservable { .. } | Blocker::UnknownKind { .. } | Blocker::Until { .. } => None,
     }
 }
