@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod batch_job;
 pub mod crd;
+pub mod event_ttl;
 mod json;
 pub mod kinds;
 pub mod names;
@@ -27,6 +28,7 @@ pub mod ttl;
 pub use accounts::Accounts;
 pub use batch_job::Jobs;
 pub use crd::Definitions;
+pub use event_ttl::EventTtl;
 pub use names::ServiceNames;
 pub use namespace::Namespaces;
 pub use owner_gc::OwnerGc;
@@ -36,7 +38,7 @@ pub use ray_cluster::RayClusters;
 pub use ray_job::RayJobs;
 pub use role_aggregation::RoleAggregation;
 pub use schedule::Scheduler;
-pub use shipped::{Crew, of_ray, shipped, with_node};
+pub use shipped::{Crew, of_ray, shipped, with_node, with_server};
 pub use storage_protection::StorageProtection;
 pub use ttl::Ttl;
 

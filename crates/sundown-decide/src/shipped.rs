@@ -1,10 +1,10 @@
-//! The shipped controllers, in three lists. Whatever runs an engine (embedded server, operator,
+//! The shipped controllers, in four lists. Whatever runs an engine (embedded server, operator,
 //! `explain`, replay, simulator) takes them from here.
 
 use sundown_model::Controller;
 
 use crate::{
-    Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig,
+    Accounts, Definitions, EventTtl, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig,
     RoleAggregation, Scheduler, ServiceNames, StorageProtection, Ttl,
 };
 
@@ -23,6 +23,12 @@ pub fn shipped(crew: &mut impl Crew) {
     crew.take(Definitions);
     crew.take(RoleAggregation::default());
     crew.take(StorageProtection);
+}
+
+/// Names the controllers that stand for what other API servers do by themselves. Only for a server of
+/// our own.
+pub fn with_server(crew: &mut impl Crew) {
+    crew.take(EventTtl);
 }
 
 /// Names the controllers of Ray. They need a way to the dashboards of the clusters they make.
