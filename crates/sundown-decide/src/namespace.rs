@@ -60,13 +60,17 @@ impl Namespaces {
         touched: &mut BTreeSet<ObjectKey>,
     ) {
         let was_terminating = old.is_some_and(Object::is_deleting);
-        old.into_iter().for_each(|old| self.content.take_out(old));
-        new.into_iter().for_each(|new| self.content.enter(new));
+        if let Some(old) = old {
+            self.content.take_out(old);
+        }
+        if let Some(new) = new {
+            self.content.enter(new);
+        }
         let Some(object) = new.or(old) else { return };
         if object.key().resource.is(&NAMESPACE) {
             touched.insert(object.key().clone());
             if object.is_deleting() && !was_terminating {
-                self.touch_content(&Namespace::from(&*object.key().name), cache, touched);
+                touch_content(&Namespace::from(&*object.key().name), cache, touched);
             }
             return;
         }
@@ -77,28 +81,7 @@ impl Namespaces {
         touched.extend(new.map(|new| new.key().clone()));
         let is_pod = object.key().resource.is(&POD);
         if new.is_none() && is_pod && self.content.counts(namespace).pods.left == 0 {
-            self.touch_content(namespace, cache, touched);
-        }
-    }
-
-    /// Everything in a namespace that is to be deleted next.
-    fn touch_content(
-        &self,
-        namespace: &Namespace,
-        cache: &Cache,
-        touched: &mut BTreeSet<ObjectKey>,
-    ) {
-        let all = cache.within(namespace).filter(|it| !it.is_deleting());
-        touched.extend(all.map(|it| it.key().clone()));
-    }
-
-    fn sight<'a>(&self, cache: &'a Cache, facts: &'a Facts, now: Timestamp) -> decide::Sight<'a> {
-        decide::Sight {
-            cache,
-            facts,
-            now,
-            #[cfg(feature = "mutants")]
-            in_any_order: self.in_any_order,
+            touch_content(namespace, cache, touched);
         }
     }
 }
@@ -143,7 +126,7 @@ impl Controller for Namespaces {
                 let all: Vec<_> = self.content.terminating().cloned().collect();
                 let without_pods = |it: &&Namespace| self.content.counts(it).pods.left == 0;
                 for namespace in all.iter().filter(without_pods) {
-                    self.touch_content(namespace, cache, touched);
+                    touch_content(namespace, cache, touched);
                 }
             }
             Change::Refused(key) => {
@@ -164,7 +147,13 @@ impl Controller for Namespaces {
         facts: &Facts,
         now: Timestamp,
     ) -> Decision<Reason> {
-        let sight = self.sight(cache, facts, now);
+        let sight = decide::Sight {
+            cache,
+            facts,
+            now,
+            #[cfg(feature = "mutants")]
+            in_any_order: self.in_any_order,
+        };
         let Some(object) = cache.get(key) else {
             return Decision::idle(Reason::Gone);
         };
@@ -199,4 +188,10 @@ impl Controller for Namespaces {
 
 fn key_of(namespace: &Namespace) -> ObjectKey {
     ObjectKey::cluster(&NAMESPACE.resource(), namespace.as_str())
+}
+
+/// Everything in a namespace that is to be deleted next.
+fn touch_content(namespace: &Namespace, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+    let all = cache.within(namespace).filter(|it| !it.is_deleting());
+    touched.extend(all.map(|it| it.key().clone()));
 }

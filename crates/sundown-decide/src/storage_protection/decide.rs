@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Cache, Decision, Facts, KnownKind, Need, Object, ObjectKey, Part, Patch, Write,
+    Action, Cache, Decision, Facts, KnownKind, Need, Object, ObjectKey, Part, Patch, Uid, Write,
 };
 
 use super::reason::Reason;
@@ -36,8 +36,8 @@ pub(super) fn volume(volume: &Object, cache: &Cache, facts: &Facts) -> Decision<
     let Some((key, uid)) = claim else {
         return Decision::act(release(volume, VOLUME_PROTECTION), Reason::Unused);
     };
-    let is_same = |it: &&std::sync::Arc<Object>| uid.as_ref().is_none_or(|uid| uid == it.uid());
-    if cache.get(&key).filter(is_same).is_some() {
+    let is_same = |it: &Uid| uid.as_ref().is_none_or(|uid| uid == it);
+    if cache.get(&key).is_some_and(|it| is_same(it.uid())) {
         return Decision::idle(Reason::InUse { by: vec![key] });
     }
     if uid.is_some_and(|uid| cache.is_gone(&uid)) {

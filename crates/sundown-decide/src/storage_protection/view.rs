@@ -14,12 +14,9 @@ pub(super) const VOLUME_FIELDS: &[&str] = &["/spec/claimRef", "/status/phase"];
 
 /// The claims that a pod names, by whichever of its volumes.
 pub(super) fn claims_of(pod: &Object) -> Vec<ObjectKey> {
-    let named = |volume| by_name(volume).or_else(|| made_for(pod, volume));
-    let names = json::items(pod.field("/spec/volumes")).iter();
-    names
-        .filter_map(named)
-        .map(|it| claim_key(pod, &it))
-        .collect()
+    let volumes = json::items(pod.field("/spec/volumes")).iter();
+    let claims = volumes.filter_map(|it| by_name(it).or_else(|| made_for(pod, it)));
+    claims.map(|it| claim_key(pod, &it)).collect()
 }
 
 /// Whether a pod keeps a claim: upstream's rule. A pod without a node cannot start any more once the
