@@ -117,13 +117,6 @@ pub(crate) fn admit(server: &Server, ty: &Type, object: &mut Document) -> Result
     admission::admit(server, ty, object)
 }
 
-/// Takes off what protects storage, if nobody uses it.
-pub(crate) fn release(server: &Server, ty: &Type, object: &mut Document) {
-    if !ty.is_custom() {
-        admission::release(server, ty, object);
-    }
-}
-
 /// Completes an object that is to be stored, once its metadata is: selectors, addresses, counters.
 pub(crate) fn prepare(
     server: &Server,

@@ -18,7 +18,7 @@ use crate::options::DeleteOptions;
 use crate::registry::{DefaultPolicy, Rules, Type};
 use crate::route::Target;
 use crate::{Cx, Request, Server, Verdict};
-use crate::{builtin, negotiate, render, strategy};
+use crate::{negotiate, render, strategy};
 
 const JOB_WARNING: &str = "child pods are preserved by default when jobs are deleted; set \
                            propagationPolicy=Background to remove them or set \
@@ -143,7 +143,6 @@ pub(crate) fn remove(
     if grace == Grace::Pending {
         return Ok(Removal::stays(ty, key, object, false));
     }
-    builtin::release(server, ty, &mut object);
     if server.config().garbage_collector
         && let Some(new) =
             deletion::gc_finalizers(ty.default_policy, &object.metadata.finalizers, options)

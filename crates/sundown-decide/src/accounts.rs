@@ -80,6 +80,7 @@ impl Controller for Accounts {
             | Change::Deleted(object)
             | Change::Forgotten(object) => touch(object, touched),
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

@@ -82,6 +82,7 @@ impl Controller for Jobs {
                 self.follow(Some(object), None, cache, touched);
             }
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

@@ -1,9 +1,10 @@
 //! Removes the instances of terminating `CustomResourceDefinition`s, and says what keeps them.
 //!
 //! Upstream deletes by collection and polls for a minute; here every instance is deleted by itself,
-//! guarded by its uid and revision, and the definition is released when a barrier proves that none
-//! is left and the collector has dealt with what depended on them. That no new one comes is the server's business: it refuses creates while the definition
-//! is terminating.
+//! guarded by its uid and revision, and is a key of its own, so that one whose deletion is refused
+//! waits alone. The definition is released when a barrier proves that none is left and the collector
+//! has dealt with what depended on them. That no new one comes is the server's business: it refuses
+//! creates while the definition is terminating.
 
 mod conditions;
 mod decide;
@@ -21,12 +22,15 @@ use sundown_model::{
     Permit, Resolved, Resource, Scope,
 };
 
-use crate::kinds::CRD;
+use crate::kinds::{CRD, EVENT_K8S_IO};
 
 pub use reason::Reason;
 
-/// What a definition may have brought: everything that can be observed and deleted.
-const INSTANCES: Scope = Scope::Collectable { except: &[] };
+/// What a definition may have brought, and what may depend on it: everything that can be observed and
+/// deleted. Events are served under two names, and followed under one.
+const INSTANCES: Scope = Scope::Collectable {
+    except: &[EVENT_K8S_IO],
+};
 
 /// The controller; it needs no memory.
 #[derive(Debug, Clone, Default)]
@@ -62,10 +66,15 @@ impl Controller for Definitions {
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object)
-            | Change::Forgotten(object) => touch(object, cache, touched),
+            Change::Added(object) | Change::Updated { new: object, .. } => {
+                touch(object, cache, touched);
+                touch_instances(object, cache, touched);
+            }
+            Change::Deleted(object) | Change::Forgotten(object) => touch(object, cache, touched),
+            Change::Refused(key) => {
+                let definition = definition_of(&key.resource);
+                touched.extend(Some(definition).filter(|it| is_terminating(it, cache)));
+            }
             // What was not served may be served now, so that it can be looked at.
             Change::Catalog => touched.extend(terminating(cache)),
             Change::Read(_) | Change::Freshness(_) | Change::Report(_) | Change::Answered(_) => {}
@@ -79,8 +88,15 @@ impl Controller for Definitions {
         facts: &Facts,
         now: Timestamp,
     ) -> Decision<Reason> {
-        match cache.get(key) {
-            Some(definition) => decide::decide(definition, &decide::Sight { cache, facts, now }),
+        let sight = decide::Sight { cache, facts, now };
+        let Some(object) = cache.get(key) else {
+            return Decision::idle(Reason::Gone);
+        };
+        if key.resource.is(&CRD) {
+            return decide::decide(object, &sight);
+        }
+        match cache.get(&definition_of(&key.resource)) {
+            Some(definition) => decide::instance(object, definition),
             None => Decision::idle(Reason::Gone),
         }
     }
@@ -88,6 +104,29 @@ impl Controller for Definitions {
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
         let is_own = object.key().resource.is(&CRD);
         is_own.then(|| object.key().clone()).into_iter().collect()
+    }
+}
+
+/// The definition that a resource would come from.
+fn definition_of(resource: &Resource) -> ObjectKey {
+    let name = format!("{}.{}", resource.plural(), resource.group());
+    ObjectKey::cluster(&CRD.resource(), name.as_str())
+}
+
+fn is_terminating(key: &ObjectKey, cache: &Cache) -> bool {
+    cache.get(key).is_some_and(|it| it.is_deleting())
+}
+
+/// What is to be deleted: an instance of a terminating definition, all of them when it becomes so.
+fn touch_instances(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+    let resource = &object.key().resource;
+    if is_terminating(&definition_of(resource), cache) {
+        touched.insert(object.key().clone());
+    }
+    if resource.is(&CRD) && object.is_deleting() {
+        let instances = cache.of(&view::DefinitionView::of(object).resource);
+        let open = instances.filter(|it| !it.is_deleting());
+        touched.extend(open.map(|it| it.key().clone()));
     }
 }
 
@@ -99,11 +138,9 @@ fn touch(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>)
         touched.insert(object.key().clone());
     }
     let owners = owned_kinds(object, cache.catalog());
-    let definitions = owners.chain([resource.clone()]).map(|resource| {
-        let name = format!("{}.{}", resource.plural(), resource.group());
-        ObjectKey::cluster(&Resource::new(CRD.group, CRD.plural), name.as_str())
-    });
-    touched.extend(definitions.filter(|key| cache.get(key).is_some_and(|it| it.is_deleting())));
+    let definitions = owners.chain([resource.clone()]);
+    let definitions = definitions.map(|resource| definition_of(&resource));
+    touched.extend(definitions.filter(|key| is_terminating(key, cache)));
 }
 
 /// The kinds of an object's owners, as far as they are served.

@@ -42,6 +42,22 @@ pub const POD: KnownKind = KnownKind {
     plural: "pods",
 };
 
+/// v1 `PersistentVolumeClaim`.
+pub const CLAIM: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "PersistentVolumeClaim",
+    plural: "persistentvolumeclaims",
+};
+
+/// v1 `PersistentVolume`.
+pub const VOLUME: KnownKind = KnownKind {
+    group: "",
+    version: "v1",
+    kind: "PersistentVolume",
+    plural: "persistentvolumes",
+};
+
 /// v1 `ConfigMap`.
 pub const CONFIG_MAP: KnownKind = KnownKind {
     group: "",
@@ -111,6 +127,12 @@ pub const FOREGROUND: &str = "foregroundDeletion";
 
 /// The finalizer of an object whose dependents shall be let go.
 pub const ORPHAN: &str = "orphan";
+
+/// The finalizer of a claim that pods may use.
+pub const CLAIM_PROTECTION: &str = "kubernetes.io/pvc-protection";
+
+/// The finalizer of a volume that a claim may use.
+pub const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
 /// ray.io/v1 `RayCluster`.
 pub const RAY_CLUSTER: KnownKind = KnownKind {

@@ -4,6 +4,7 @@
 pub mod accounts;
 pub mod batch_job;
 pub mod crd;
+pub mod event_ttl;
 mod json;
 pub mod kinds;
 pub mod names;
@@ -20,6 +21,7 @@ pub mod role_aggregation;
 pub mod schedule;
 mod selector;
 mod shipped;
+pub mod storage_protection;
 #[cfg(test)]
 mod testing;
 pub mod ttl;
@@ -27,6 +29,7 @@ pub mod ttl;
 pub use accounts::Accounts;
 pub use batch_job::Jobs;
 pub use crd::Definitions;
+pub use event_ttl::EventTtl;
 pub use names::ServiceNames;
 pub use namespace::Namespaces;
 pub use owner_gc::OwnerGc;
@@ -36,7 +39,8 @@ pub use ray_cluster::RayClusters;
 pub use ray_job::RayJobs;
 pub use role_aggregation::RoleAggregation;
 pub use schedule::Scheduler;
-pub use shipped::{Crew, of_ray, shipped, with_node};
+pub use shipped::{Crew, of_ray, shipped, with_node, with_server};
+pub use storage_protection::StorageProtection;
 pub use ttl::Ttl;
 
 /// Whether mutated rules are compiled in; what is shipped asserts that they are not.

@@ -81,6 +81,7 @@ impl Controller for ServiceNames {
                 touched.insert(Key::Names);
             }
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

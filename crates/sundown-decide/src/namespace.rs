@@ -1,9 +1,12 @@
 //! Empties terminating namespaces, and says what keeps them.
 //!
 //! Upstream deletes by collection and polls; here every object is deleted by itself, guarded by its
-//! uid and revision, and the namespace is released when a barrier proves that nothing is left.
+//! uid and revision, and the namespace is released when a barrier proves that nothing is left. Each
+//! object is a key of its own, so that one whose deletion is refused waits alone. The order is
+//! upstream's: pods first, everything else when no pod is left (KEP-5080).
 
 mod conditions;
+mod content;
 mod decide;
 mod reason;
 #[cfg(test)]
@@ -11,24 +14,77 @@ mod tests;
 mod view;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Resource, Scope,
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, Namespace, Object, ObjectKey,
+    Part, Permit, Scope,
 };
 
-use crate::kinds::NAMESPACE;
+use content::Content;
+
+use crate::kinds::{EVENT_K8S_IO, NAMESPACE, POD};
 
 pub use reason::Reason;
 
-/// What a namespace may hold: everything that can be observed and deleted.
-const CONTENT: Scope = Scope::Collectable { except: &[] };
+/// What a namespace may hold: everything that can be observed and deleted. Events are served under
+/// two names, and followed under one.
+const CONTENT: Scope = Scope::Collectable {
+    except: &[EVENT_K8S_IO],
+};
 
-/// The controller; it needs no memory.
+/// The controller; its memory is how much is in each namespace.
 #[derive(Debug, Clone, Default)]
-pub struct Namespaces;
+pub struct Namespaces {
+    content: Content,
+    #[cfg(feature = "mutants")]
+    in_any_order: bool,
+}
+
+impl Namespaces {
+    /// The same with a known bug: nothing waits for the pods.
+    #[cfg(feature = "mutants")]
+    #[must_use]
+    pub fn in_any_order(self) -> Self {
+        Self {
+            in_any_order: true,
+            ..self
+        }
+    }
+
+    /// Follows one object from one state to the next.
+    fn follow(
+        &mut self,
+        (old, new): (Option<&Object>, Option<&Object>),
+        cache: &Cache,
+        touched: &mut BTreeSet<ObjectKey>,
+    ) {
+        let was_terminating = old.is_some_and(Object::is_deleting);
+        if let Some(old) = old {
+            self.content.take_out(old);
+        }
+        if let Some(new) = new {
+            self.content.enter(new);
+        }
+        let Some(object) = new.or(old) else { return };
+        if object.key().resource.is(&NAMESPACE) {
+            touched.insert(object.key().clone());
+            if object.is_deleting() && !was_terminating {
+                touch_content(&Namespace::from(&*object.key().name), cache, touched);
+            }
+            return;
+        }
+        let Some(namespace) = self.content.terminating_around(object.key()) else {
+            return;
+        };
+        touched.insert(key_of(namespace));
+        touched.extend(new.map(|new| new.key().clone()));
+        let is_pod = object.key().resource.is(&POD);
+        if new.is_none() && is_pod && self.content.counts(namespace).pods.left == 0 {
+            touch_content(namespace, cache, touched);
+        }
+    }
+}
 
 impl Controller for Namespaces {
     type Key = ObjectKey;
@@ -60,10 +116,22 @@ impl Controller for Namespaces {
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object)
-            | Change::Forgotten(object) => touch(object, cache, touched),
+            Change::Added(new) => self.follow((None, Some(new)), cache, touched),
+            Change::Updated { old, new } => self.follow((Some(old), Some(new)), cache, touched),
+            Change::Deleted(old) | Change::Forgotten(old) => {
+                self.follow((Some(old), None), cache, touched);
+            }
+            // No pod can be hidden any more, so that the rest may go.
+            Change::Freshness(resource) if resource.is(&POD) => {
+                let all: Vec<_> = self.content.terminating().cloned().collect();
+                let without_pods = |it: &&Namespace| self.content.counts(it).pods.left == 0;
+                for namespace in all.iter().filter(without_pods) {
+                    touch_content(namespace, cache, touched);
+                }
+            }
+            Change::Refused(key) => {
+                touched.extend(self.content.terminating_around(key).map(key_of));
+            }
             Change::Read(_)
             | Change::Freshness(_)
             | Change::Catalog
@@ -79,31 +147,51 @@ impl Controller for Namespaces {
         facts: &Facts,
         now: Timestamp,
     ) -> Decision<Reason> {
-        match cache.get(key) {
-            Some(namespace) => decide::decide(namespace, &decide::Sight { cache, facts, now }),
+        let sight = decide::Sight {
+            cache,
+            facts,
+            now,
+            #[cfg(feature = "mutants")]
+            in_any_order: self.in_any_order,
+        };
+        let Some(object) = cache.get(key) else {
+            return Decision::idle(Reason::Gone);
+        };
+        let Some(around) = &key.namespace else {
+            let name = Namespace::from(&*key.name);
+            return decide::namespace(object, self.content.counts(&name), &sight);
+        };
+        match cache.get(&key_of(around)) {
+            Some(namespace) => {
+                decide::content(object, namespace, self.content.counts(around), &sight)
+            }
             None => Decision::idle(Reason::Gone),
         }
     }
 
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
-        object
-            .key()
-            .resource
-            .is(&NAMESPACE)
-            .then(|| object.key().clone())
-            .into_iter()
-            .collect()
+        let is_namespace = object.key().resource.is(&NAMESPACE);
+        let is_content = self.content.terminating_around(object.key()).is_some();
+        let is_own = is_namespace || is_content;
+        is_own.then(|| object.key().clone()).into_iter().collect()
+    }
+
+    fn audit(&self, cache: &Cache) -> Result<(), String> {
+        let anew = Content::of(cache);
+        if self.content == anew {
+            Ok(())
+        } else {
+            Err(format!("{:?} instead of {anew:?}", self.content))
+        }
     }
 }
 
-/// A namespace is touched by itself and, once it is terminating, by everything in it.
-fn touch(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-    if object.key().resource.is(&NAMESPACE) {
-        touched.insert(object.key().clone());
-    }
-    if let Some(namespace) = &object.key().namespace {
-        let resource = Resource::new(NAMESPACE.group, NAMESPACE.plural);
-        let key = ObjectKey::cluster(&resource, namespace.as_str());
-        touched.extend(Some(key).filter(|key| cache.get(key).is_some_and(|it| it.is_deleting())));
-    }
+fn key_of(namespace: &Namespace) -> ObjectKey {
+    ObjectKey::cluster(&NAMESPACE.resource(), namespace.as_str())
+}
+
+/// Everything in a namespace that is to be deleted next.
+fn touch_content(namespace: &Namespace, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+    let all = cache.within(namespace).filter(|it| !it.is_deleting());
+    touched.extend(all.map(|it| it.key().clone()));
 }

@@ -129,6 +129,7 @@ impl Controller for OwnerGc {
             Change::Added(_)
             | Change::Updated { .. }
             | Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Report(_)
             | Change::Answered(_) => {}

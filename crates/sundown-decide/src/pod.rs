@@ -133,6 +133,7 @@ impl Controller for Pods {
                 self.touch_users(image, cache, touched);
             }
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Answered(Question::Ray(_)) => {}

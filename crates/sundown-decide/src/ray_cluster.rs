@@ -104,6 +104,7 @@ impl Controller for RayClusters {
             }
             Change::Forgotten(_)
             | Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

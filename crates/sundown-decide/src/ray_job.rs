@@ -189,6 +189,7 @@ impl Controller for RayJobs {
             }
             Change::Forgotten(_)
             | Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

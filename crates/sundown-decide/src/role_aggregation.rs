@@ -62,6 +62,7 @@ impl Controller for RoleAggregation {
             }
             Change::Freshness(_)
             | Change::Read(_)
+            | Change::Refused(_)
             | Change::Catalog
             | Change::Report(_)
             | Change::Answered(_) => return,

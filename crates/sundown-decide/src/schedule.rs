@@ -75,6 +75,7 @@ impl Controller for Scheduler {
                 }
             }
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

@@ -1,11 +1,11 @@
-//! The shipped controllers, in three lists. Whatever runs an engine (embedded server, operator,
+//! The shipped controllers, in four lists. Whatever runs an engine (embedded server, operator,
 //! `explain`, replay, simulator) takes them from here.
 
 use sundown_model::Controller;
 
 use crate::{
-    Accounts, Definitions, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig,
-    RoleAggregation, Scheduler, ServiceNames, Ttl,
+    Accounts, Definitions, EventTtl, Jobs, Namespaces, OwnerGc, Pods, RayClusters, RayConfig,
+    RoleAggregation, Scheduler, ServiceNames, StorageProtection, Ttl,
 };
 
 /// Somebody who takes controllers. Their types differ, so a list of values cannot hold them.
@@ -19,9 +19,16 @@ pub trait Crew {
 pub fn shipped(crew: &mut impl Crew) {
     crew.take(OwnerGc::default());
     crew.take(Ttl);
-    crew.take(Namespaces);
+    crew.take(Namespaces::default());
     crew.take(Definitions);
     crew.take(RoleAggregation::default());
+    crew.take(StorageProtection);
+}
+
+/// Names the controllers that stand for what other API servers do by themselves. Only for a server of
+/// our own.
+pub fn with_server(crew: &mut impl Crew) {
+    crew.take(EventTtl);
 }
 
 /// Names the controllers of Ray. They need a way to the dashboards of the clusters they make.

@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
     Cache, Catalog, Change, Controller, Decision, DeedFact, DeedOutcome, Facts, Form, LiveFact,
-    Object, ObjectKey, Position, Question, Reply, ReplyFact, Resource, ResourceType, Rv, Step,
-    Subject, Verb, node,
+    Object, ObjectKey, Position, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Resource,
+    ResourceType, Rv, Step, Subject, Verb, node,
 };
 
 /// The instant from which tests count.
@@ -125,6 +125,9 @@ impl A {
             "/aggregationRule",
             "/rules",
             "/endpoints",
+            "/eventTime",
+            "/lastTimestamp",
+            "/series",
             "/ports",
             "/metadata/labels",
             "/metadata/annotations",
@@ -163,6 +166,8 @@ pub(crate) fn catalog() -> Catalog {
         ty("", "namespaces", "Namespace", false),
         ty("", "nodes", "Node", false),
         ty("", "pods", "Pod", true),
+        ty("", "persistentvolumeclaims", "PersistentVolumeClaim", true),
+        ty("", "persistentvolumes", "PersistentVolume", false),
         ty("", "secrets", "Secret", true),
         ty("", "services", "Service", true),
         ty("discovery.k8s.io", "endpointslices", "EndpointSlice", true),
@@ -245,6 +250,19 @@ impl<C: Controller> Scene<C> {
         };
         self.facts.set_live(key.clone(), fact);
         self
+    }
+
+    /// The API server refuses to delete an object.
+    pub(crate) fn refusing(mut self, object: &A, message: &str) -> Self {
+        let object = object.build();
+        let fact = RefusalFact {
+            refused_at: at(0),
+            reason: RefusalReason::Forbidden,
+            message: message.to_owned(),
+        };
+        self.facts
+            .set_refused_delete(object.key().clone(), object.uid().clone(), fact);
+        self.tell(&Change::Refused(object.key().clone()))
     }
 
     /// The node says something.

@@ -51,6 +51,7 @@ impl Controller for Ttl {
             }
             Change::Forgotten(_)
             | Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

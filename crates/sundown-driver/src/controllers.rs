@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::str::FromStr;
 
 use sundown_decide::rights::Rights;
-use sundown_decide::{Crew, OwnerGc, RayConfig, of_ray, shipped, with_node};
+use sundown_decide::{Crew, OwnerGc, RayConfig, of_ray, shipped, with_node, with_server};
 use sundown_engine::{Config, Engine};
 use sundown_model::Controller;
 
@@ -17,6 +17,13 @@ pub const OWNER_GC: &str = OwnerGc::NAME;
 pub fn all() -> Vec<&'static str> {
     let mut names = Names(Vec::new());
     shipped(&mut names);
+    names.0
+}
+
+/// Those of a server of our own, for what other API servers do by themselves.
+pub fn of_server() -> Vec<&'static str> {
+    let mut names = Names(Vec::new());
+    with_server(&mut names);
     names.0
 }
 
@@ -114,13 +121,14 @@ impl Selection {
         names
     }
 
-    /// What the selected controllers need of an API server: of ours with a node, or of any other.
+    /// What the selected controllers need of a server of our own, with a node or without.
     pub fn rights(&self, has_node: bool) -> Rights {
         let mut asking = Asking {
             selection: self,
             rights: Rights::default(),
         };
         shipped(&mut asking);
+        with_server(&mut asking);
         if has_node {
             with_node(&mut asking);
             of_ray(&mut asking, &RayConfig::default());
@@ -139,11 +147,21 @@ impl Selection {
         chosen.engine
     }
 
+    /// The same with those of a server of our own.
+    pub fn engine_with_server(&self, config: Config) -> Engine {
+        let mut chosen = Chosen {
+            selection: self,
+            engine: self.engine(config),
+        };
+        with_server(&mut chosen);
+        chosen.engine
+    }
+
     /// The same with those of a control plane of our own with a node.
     pub fn engine_with_node(&self, config: Config, ray: &RayConfig) -> Engine {
         let mut chosen = Chosen {
             selection: self,
-            engine: self.engine(config),
+            engine: self.engine_with_server(config),
         };
         with_node(&mut chosen);
         of_ray(&mut chosen, ray);
@@ -186,7 +204,7 @@ impl FromStr for Selection {
 }
 
 fn names() -> Vec<&'static str> {
-    [all(), of_node()].concat()
+    [all(), of_server(), of_node()].concat()
 }
 
 fn known(name: &str) -> Result<&'static str, UnknownController> {

@@ -355,7 +355,7 @@ impl Builder {
         let config = sundown_engine::Config::default();
         let engine = match &machine {
             Some(_) => controllers.engine_with_node(config, &self.ray),
-            None => controllers.engine(config),
+            None => controllers.engine_with_server(config),
         };
         let mut driver = Driver::new(engine, client)
             .clock(Arc::new(SameClock(clock)))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sundown_model::{
-    Answer, Change, Draft, LiveFact, Object, ObjectKey, Outcome, Refusal, RefusalFact,
+    Answer, Change, LiveFact, Object, ObjectKey, Outcome, Part, Refusal, RefusalFact,
     RefusalReason, Uid, Write,
 };
 
@@ -74,7 +74,7 @@ impl Engine {
         match outcome {
             Outcome::Done(Answer::Object(object)) => {
                 self.tell_of(id, &write, now);
-                self.state.facts.clear_refusal(object.key());
+                self.note_accepted(&write, object.key(), now);
                 let changes = self.write_through(object, now);
                 self.resolve(id, Resolved::Well, now);
                 changes
@@ -107,9 +107,7 @@ impl Engine {
             | RefusalReason::Forbidden
             | RefusalReason::Invalid
             | RefusalReason::Busy => {
-                if let Write::Create(draft) = write {
-                    self.remember(draft, refusal, now);
-                }
+                let changes = self.remember(write, refusal, now);
                 let retry_after_seconds = refusal.retry_after_seconds;
                 self.resolve(
                     id,
@@ -118,22 +116,47 @@ impl Engine {
                     },
                     now,
                 );
-                Vec::new()
+                changes
             }
         }
     }
 
-    /// Remembers why an object could not be made. That the server is busy says nothing about it.
-    fn remember(&mut self, draft: &Draft, refusal: &Refusal, now: Timestamp) {
+    /// Remembers that a write was done: what kept it from being done before is over.
+    fn note_accepted(&mut self, write: &Write, key: &ObjectKey, now: Timestamp) {
+        let facts = &mut self.state.facts;
+        facts.clear_refusal(key);
+        match write {
+            Write::Delete { .. } | Write::Finish { .. } => facts.clear_refused_delete(key),
+            Write::Patch { part, .. } if *part == Part::Status => {
+                facts.set_written(key.clone(), now);
+            }
+            Write::Patch { .. } | Write::Create(_) => {}
+        }
+    }
+
+    /// Remembers why an object could not be made or deleted. That the server is busy says nothing about
+    /// it.
+    fn remember(&mut self, write: &Write, refusal: &Refusal, now: Timestamp) -> Vec<Change> {
         if refusal.reason == RefusalReason::Busy {
-            return;
+            return Vec::new();
         }
         let fact = RefusalFact {
             refused_at: now,
             reason: refusal.reason,
             message: refusal.message.clone(),
         };
-        self.state.facts.set_refusal(draft.key.clone(), fact);
+        let facts = &mut self.state.facts;
+        match write {
+            Write::Create(draft) => {
+                facts.set_refusal(draft.key.clone(), fact);
+                Vec::new()
+            }
+            Write::Delete { at, .. } => {
+                facts.set_refused_delete(at.key().clone(), at.uid().clone(), fact);
+                vec![Change::Refused(at.key().clone())]
+            }
+            Write::Patch { .. } | Write::Finish { .. } => Vec::new(),
+        }
     }
 
     /// The incarnation that a write addressed is no more.
@@ -141,6 +164,7 @@ impl Engine {
         let changes = match write {
             Write::Create(_) => Vec::new(),
             Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => {
+                self.state.facts.clear_refused_delete(at.key());
                 self.removed(at.key(), at.uid())
             }
         };

@@ -248,6 +248,7 @@ impl Streams {
             | Change::Deleted(object)
             | Change::Forgotten(object) => object.key().resource.is(&CRDS),
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

@@ -86,7 +86,7 @@ impl Cache {
     }
 
     /// The objects of one resource, in key order.
-    pub fn of(&self, resource: &Resource) -> impl Iterator<Item = &Arc<Object>> {
+    pub fn of(&self, resource: &Resource) -> impl Iterator<Item = &Arc<Object>> + use<'_> {
         let table = self.tables.get(resource);
         table
             .into_iter()
@@ -95,17 +95,28 @@ impl Cache {
 
     /// The objects of all resources in a namespace, in key order.
     pub fn within(&self, namespace: &Namespace) -> impl Iterator<Item = &Arc<Object>> {
-        self.tables.iter().flat_map(move |(resource, table)| {
-            let first = ObjectKey {
-                resource: resource.clone(),
-                namespace: Some(namespace.clone()),
-                name: "".into(),
-            };
-            let entries = table.objects.range(first..);
-            entries
-                .take_while(move |(key, _)| key.namespace.as_ref() == Some(namespace))
-                .map(|(_, entry)| &entry.object)
-        })
+        let resources = self.tables.keys();
+        resources.flat_map(move |resource| self.of_within(resource, namespace))
+    }
+
+    /// The objects of one resource in a namespace, in key order.
+    pub fn of_within(
+        &self,
+        resource: &Resource,
+        namespace: &Namespace,
+    ) -> impl Iterator<Item = &Arc<Object>> + use<'_> {
+        let namespace = Some(namespace.clone());
+        let first = ObjectKey {
+            resource: resource.clone(),
+            namespace: namespace.clone(),
+            name: "".into(),
+        };
+        let table = self.tables.get(resource);
+        let entries = table.map(|table| table.objects.range(first..));
+        let entries = entries.into_iter().flatten();
+        entries
+            .take_while(move |(key, _)| key.namespace == namespace)
+            .map(|(_, entry)| &entry.object)
     }
 
     /// All objects, in key order.

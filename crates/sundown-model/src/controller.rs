@@ -73,6 +73,8 @@ pub enum Change {
     Forgotten(Arc<Object>),
     /// A live read of this key was answered.
     Read(ObjectKey),
+    /// The API server refused to delete the object of this key; the facts know why.
+    Refused(ObjectKey),
     /// The cache of this resource caught up with a barrier or a list.
     Freshness(Resource),
     /// What is served changed.

@@ -29,6 +29,10 @@ pub enum Blocker {
     Owner { owner: ObjectKey },
     /// A dependent that blocks its owner's foreground deletion.
     Dependent { dependent: ObjectKey },
+    /// Something that still uses a deleted claim or volume.
+    User { user: ObjectKey },
+    /// An object that the API server refuses to delete.
+    Refused { object: ObjectKey },
     /// Objects of this resource cannot be observed.
     Unobservable { resource: Resource },
     /// An owner reference names a kind that is not served.

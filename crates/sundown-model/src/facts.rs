@@ -27,6 +27,12 @@ pub struct Facts {
     /// Of objects that could not be made, until they are there.
     #[serde(default)]
     refusals: Recent<ObjectKey, RefusalFact, REMEMBERED_MAX>,
+    /// Of objects that could not be deleted, until they are on their way.
+    #[serde(default)]
+    refused_deletes: Recent<ObjectKey, RefusedDelete, REMEMBERED_MAX>,
+    /// When a status was last written by us.
+    #[serde(default)]
+    written: Recent<ObjectKey, WrittenFact, REMEMBERED_MAX>,
     /// How often in a row a node or Ray gave one sort of answer.
     streaks: Recent<Question, Streak, REMEMBERED_MAX>,
     node: NodeFacts,
@@ -72,6 +78,20 @@ pub struct RefusalFact {
     pub message: String,
 }
 
+/// Why an object was not deleted when that was last tried.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct RefusedDelete {
+    /// The incarnation that was to go.
+    uid: Uid,
+    refusal: RefusalFact,
+}
+
+/// That a status of ours was accepted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct WrittenFact {
+    written_at: Timestamp,
+}
+
 impl Facts {
     /// The last live read of a key.
     pub fn live(&self, key: &ObjectKey) -> Option<&LiveFact> {
@@ -113,6 +133,23 @@ impl Facts {
     /// Why the object of this key was refused when it was last to be made; None once it is there.
     pub fn refusal(&self, key: &ObjectKey) -> Option<&RefusalFact> {
         self.refusals.get(key)
+    }
+
+    /// Why the deletion of this incarnation was refused when it was last tried; None once it is on its
+    /// way.
+    pub fn refused_delete(&self, key: &ObjectKey, uid: &Uid) -> Option<&RefusalFact> {
+        let found = self.refused_deletes.get(key).filter(|it| it.uid == *uid);
+        found.map(|it| &it.refusal)
+    }
+
+    /// Whether any deletion was refused and is still to be done.
+    pub fn has_refused_deletes(&self) -> bool {
+        !self.refused_deletes.is_empty()
+    }
+
+    /// When a status of this object was last written by us, in this life.
+    pub fn written_at(&self, key: &ObjectKey) -> Option<Timestamp> {
+        self.written.get(key).map(|it| it.written_at)
     }
 
     /// A pod on the node, as it was last reported.
@@ -184,6 +221,22 @@ impl Facts {
     /// Records that an object is there: what kept it from being made is over.
     pub fn clear_refusal(&mut self, key: &ObjectKey) {
         self.refusals.remove(key);
+    }
+
+    /// Records that an object could not be deleted.
+    pub fn set_refused_delete(&mut self, key: ObjectKey, uid: Uid, refusal: RefusalFact) {
+        self.refused_deletes
+            .set(key, RefusedDelete { uid, refusal });
+    }
+
+    /// Records that an object is on its way or gone: what kept it from being deleted is over.
+    pub fn clear_refused_delete(&mut self, key: &ObjectKey) {
+        self.refused_deletes.remove(key);
+    }
+
+    /// Records that a status of ours was accepted.
+    pub fn set_written(&mut self, key: ObjectKey, written_at: Timestamp) {
+        self.written.set(key, WrittenFact { written_at });
     }
 
     /// Records that these names were announced.

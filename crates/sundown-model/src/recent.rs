@@ -30,6 +30,10 @@ impl<K: Ord + Clone, V, const MAX: usize> Recent<K, V, MAX> {
         self.entries.get(key)
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
     pub(crate) fn remove(&mut self, key: &K) {
         if self.entries.remove(key).is_some() {
             self.order.retain(|other| other != key);

@@ -1,6 +1,7 @@
 //! The judges. Each invariant has a name of `specs/reliability.md`; a violation says it and why.
 
 mod collector;
+mod namespace;
 mod node;
 mod ray;
 mod rest;
@@ -66,6 +67,10 @@ pub fn invariants() -> &'static [(&'static str, &'static str)] {
         (
             "S13",
             "a terminating namespace takes nothing in and goes only when empty",
+        ),
+        (
+            "N1",
+            "a namespace gives up its pods first, and all else when none is left",
         ),
         ("G1", "nothing is collected that an owner holds"),
         ("G2", "no other incarnation is touched"),
@@ -135,6 +140,7 @@ pub(crate) fn on_event(event: &Event, before: &Ledger) -> Vec<Violation> {
     let mut found = Vec::new();
     store::judge(event, before, &mut found);
     collector::judge(event, before, &mut found);
+    namespace::judge(event, before, &mut found);
     ttl::judge(event, &mut found);
     found
 }

@@ -4,12 +4,12 @@
 //! rule lives behind the feature `mutants`, which no shipped build has.
 
 use serde_json::Value;
-#[cfg(feature = "mutants")]
-use sundown_decide::OwnerGc;
 use sundown_decide::ray_job::Limits;
 #[cfg(feature = "mutants")]
 use sundown_decide::ray_job::{Lapse, RayJobs};
-use sundown_decide::{Crew, RayConfig, of_ray, shipped, with_node};
+use sundown_decide::{Crew, RayConfig, StorageProtection, of_ray, shipped, with_node};
+#[cfg(feature = "mutants")]
+use sundown_decide::{Namespaces, OwnerGc};
 use sundown_engine::{Engine, wire};
 use sundown_kinds::Settings;
 use sundown_model::node::Call;
@@ -53,12 +53,17 @@ pub enum Mutation {
     CountsTwice,
     /// A pod of a Job is made again, under another name, when the answer to its creation was lost.
     CreatesAgain,
+    /// Only a DELETE looks whether a claim is in use, and none comes after its last user is gone.
+    ClaimsStay,
     /// kubernetes#65200, #92743: owners are found by uid alone.
     #[cfg(feature = "mutants")]
     UidOnlyOwner,
     /// A rule of before of the jobs of Ray.
     #[cfg(feature = "mutants")]
     Lapse(Lapse),
+    /// KEP-5080: a namespace is emptied in any order.
+    #[cfg(feature = "mutants")]
+    AnyOrder,
 }
 
 /// What is said of a mutation.
@@ -85,8 +90,11 @@ impl Mutation {
         Self::ForgetsCodes,
         Self::CountsTwice,
         Self::CreatesAgain,
+        Self::ClaimsStay,
         #[cfg(feature = "mutants")]
         Self::UidOnlyOwner,
+        #[cfg(feature = "mutants")]
+        Self::AnyOrder,
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::GivesUpUntried),
         #[cfg(feature = "mutants")]
@@ -137,10 +145,19 @@ impl Mutation {
                 "creates-again",
                 "a Job has more pods than it wants, because an answer was lost",
             ),
+            Self::ClaimsStay => (
+                "claims-stay",
+                "a claim that was deleted while in use stays, and its namespace with it",
+            ),
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => (
                 "kubernetes#92743",
                 "an owner in another namespace counts by its uid alone",
+            ),
+            #[cfg(feature = "mutants")]
+            Self::AnyOrder => (
+                "any-order",
+                "what a pod needs goes with the namespace while the pod is still there",
             ),
             #[cfg(feature = "mutants")]
             Self::Lapse(lapse) => lapse_told(lapse),
@@ -164,9 +181,10 @@ impl Mutation {
             | Self::KeepsRemoved
             | Self::ForgetsCodes
             | Self::CountsTwice
-            | Self::CreatesAgain => true,
+            | Self::CreatesAgain
+            | Self::ClaimsStay => true,
             #[cfg(feature = "mutants")]
-            Self::UidOnlyOwner | Self::Lapse(_) => false,
+            Self::UidOnlyOwner | Self::AnyOrder | Self::Lapse(_) => false,
         }
     }
 
@@ -184,10 +202,13 @@ impl Mutation {
             Self::ForgetsCodes => Some(("pod-restarts", Variant::CrashBefore)),
             Self::CountsTwice => Some(("job-of-three", Variant::CrashBefore)),
             Self::CreatesAgain => Some(("job-of-three", Variant::LostApplied)),
+            Self::ClaimsStay => Some(("namespace-with-a-claim", Variant::CrashBefore)),
             Self::CollectWithoutRv
             | Self::TtlWithoutRv
             | Self::DeleteRacesFinalizer
             | Self::LostReplyIsFailure => None,
+            #[cfg(feature = "mutants")]
+            Self::AnyOrder => Some(("namespace-held-and-made-again", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
             Self::UidOnlyOwner => None,
             #[cfg(feature = "mutants")]
@@ -304,7 +325,15 @@ impl Crew for Hands {
             self.engine = self.engine.clone().with(jobs);
             return;
         }
-        let _ = self.mutation;
+        #[cfg(feature = "mutants")]
+        if self.mutation == Some(Mutation::AnyOrder) && C::NAME == Namespaces::NAME {
+            let unordered = Namespaces::default().in_any_order();
+            self.engine = self.engine.clone().with(unordered);
+            return;
+        }
+        if self.mutation == Some(Mutation::ClaimsStay) && C::NAME == StorageProtection::NAME {
+            return;
+        }
         self.engine = self.engine.clone().with(controller);
     }
 }

@@ -15,6 +15,7 @@ pub struct Op {
 const PATHS: &[(&str, &str, &str)] = &[
     ("ConfigMap", "/api/v1", "configmaps"),
     ("Secret", "/api/v1", "secrets"),
+    ("PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims"),
     ("Pod", "/api/v1", "pods"),
     ("Job", "/apis/batch/v1", "jobs"),
     ("ReplicaSet", "/apis/apps/v1", "replicasets"),
@@ -80,6 +81,9 @@ fn least(kind: &str) -> Value {
     let labels = json!({ "app": "story" });
     match kind {
         "Pod" => json!({ "spec": { "containers": containers } }),
+        "PersistentVolumeClaim" => json!({ "spec": {
+            "accessModes": ["ReadWriteOnce"], "resources": { "requests": { "storage": "1Gi" } },
+        } }),
         "Job" => {
             let pod = json!({ "restartPolicy": "Never", "containers": containers });
             json!({ "spec": { "template": { "spec": pod } } })

@@ -61,6 +61,8 @@ pub enum Stage {
     Plain,
     /// A server alone, with roles: their kind is told to nobody else.
     Roles,
+    /// A server alone, with claims and volumes: their kinds are told to nobody else.
+    Storage,
     /// A node that runs pods, too.
     Node,
     /// Ray on that node, with its definitions.
@@ -71,7 +73,7 @@ impl Stage {
     /// Whether there is a node.
     pub(crate) fn has_node(self) -> bool {
         match self {
-            Self::Plain | Self::Roles => false,
+            Self::Plain | Self::Roles | Self::Storage => false,
             Self::Node | Self::Ray => true,
         }
     }
@@ -88,6 +90,11 @@ impl Scenario {
 
     pub(crate) fn with_roles(mut self) -> Self {
         self.stage = Stage::Roles;
+        self
+    }
+
+    pub(crate) fn with_storage(mut self) -> Self {
+        self.stage = Stage::Storage;
         self
     }
 

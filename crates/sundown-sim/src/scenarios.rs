@@ -7,6 +7,7 @@ pub(crate) mod node;
 mod ray;
 mod ray_promises;
 mod role_aggregation;
+mod storage;
 mod ttl;
 
 use crate::scenario::Scenario;
@@ -18,6 +19,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(namespace::scenarios());
     all.extend(crd::scenarios());
     all.extend(role_aggregation::scenarios());
+    all.extend(storage::scenarios());
     all.extend(node::scenarios());
     all.extend(ray::scenarios());
     all

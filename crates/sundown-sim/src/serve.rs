@@ -199,6 +199,9 @@ const KINDS: [&str; 9] = [
     "secrets",
 ];
 
+/// The kinds that a world with storage has beside them.
+const STORAGE_KINDS: [&str; 2] = ["persistentvolumeclaims", "persistentvolumes"];
+
 /// The kinds that a world with a node has beside them.
 const NODE_KINDS: [&str; 3] = ["endpointslices", "nodes", "services"];
 
@@ -227,6 +230,7 @@ pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
         match stage {
             Stage::Plain => KINDS.contains(&plural) || ty.resource.group() == "example.com",
             Stage::Roles => KINDS.contains(&plural) || plural == "clusterroles",
+            Stage::Storage => KINDS.contains(&plural) || STORAGE_KINDS.contains(&plural),
             Stage::Node => KINDS.contains(&plural) || NODE_KINDS.contains(&plural),
             Stage::Ray => RAY_KINDS.contains(&plural),
         }

@@ -189,7 +189,7 @@ impl World {
     /// The operator works until there is nothing more to do.
     pub(crate) fn settle(&mut self, probe: &mut Probe<'_>) {
         let patience = match self.stage {
-            Stage::Plain | Stage::Roles | Stage::Node => PATIENCE,
+            Stage::Plain | Stage::Roles | Stage::Storage | Stage::Node => PATIENCE,
             Stage::Ray => RAY_PATIENCE,
         };
         let until = self.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
@@ -248,7 +248,7 @@ impl World {
         let until = self.now.saturating_add(HOLD).unwrap_or(Timestamp::MAX);
         // Who looks more seldom hears fewer bookmarks, and that is most of a life with Ray at rest.
         let pace = SignedDuration::from_secs(match self.stage {
-            Stage::Plain | Stage::Roles | Stage::Node => 60,
+            Stage::Plain | Stage::Roles | Stage::Storage | Stage::Node => 60,
             Stage::Ray => 600,
         });
         let mut asked = Vec::new();

@@ -9,6 +9,8 @@ pub(crate) fn blocker(blocker: &Blocker) -> String {
         Blocker::Finalizer { on, finalizer } => format!("finalizer {finalizer} on {on}"),
         Blocker::Owner { owner } => format!("owner {owner}, which is there"),
         Blocker::Dependent { dependent } => format!("dependent {dependent}, which is there"),
+        Blocker::User { user } => format!("{user}, which uses it"),
+        Blocker::Refused { object } => format!("{object}, which may not be deleted"),
         Blocker::Unobservable { resource } => format!("{resource} cannot be listed"),
         Blocker::UnknownKind { api_version, kind } => {
             format!("an owner of kind {kind} in {api_version}, which is not served")

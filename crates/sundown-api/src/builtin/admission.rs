@@ -1,5 +1,6 @@
 //! What upstream's admission plugins add to new objects: priorities, tolerations, taints and the
-//! finalizers that protect storage in use.
+//! finalizers that protect storage in use. Who takes those off is the controller
+//! `storage_protection`, as upstream.
 
 use serde_json::{Value, json};
 use sundown_model::{ObjectKey, Resource};
@@ -39,38 +40,6 @@ pub(super) fn admit(server: &Server, ty: &Type, object: &mut Document) -> Result
         _ => {}
     }
     Ok(())
-}
-
-/// Takes the protection off storage that nobody uses: upstream has a controller for it, which acts
-/// on the mark of deletion; here it is part of the DELETE.
-pub(super) fn release(server: &Server, ty: &Type, object: &mut Document) {
-    let is_free = match (ty.resource.group(), &*ty.kind) {
-        ("", "PersistentVolumeClaim") => !is_mounted(server, object),
-        ("", "PersistentVolume") => object.text_at(&["status", "phase"]) != "Bound",
-        _ => return,
-    };
-    if is_free {
-        object
-            .metadata
-            .finalizers
-            .retain(|own| own != CLAIM_PROTECTION && own != VOLUME_PROTECTION);
-    }
-}
-
-fn is_mounted(server: &Server, claim: &Document) -> bool {
-    let pods = Resource::new("", "pods");
-    let (namespace, name) = (&claim.metadata.namespace, &claim.metadata.name);
-    let mut pods = server
-        .store()
-        .of(&pods)
-        .filter(|(key, _)| key.namespace_str() == namespace.as_str());
-    pods.any(|(_, stored)| {
-        let pod = Document::of(stored);
-        let is_over = matches!(pod.text_at(&["status", "phase"]), "Succeeded" | "Failed");
-        let volumes = pod.at(&["spec", "volumes"]).and_then(Value::as_array);
-        let mut volumes = volumes.into_iter().flatten();
-        !is_over && volumes.any(|it| it["persistentVolumeClaim"]["claimName"] == **name)
-    })
 }
 
 fn protect(object: &mut Document, finalizer: &str) {

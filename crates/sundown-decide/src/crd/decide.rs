@@ -5,8 +5,8 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
-    ACTIONS_MAX, Action, Cache, Decision, Facts, Need, Object, ObjectKey, Part, Patch, Propagation,
-    Resource, Write,
+    Action, Cache, Decision, Facts, Need, Object, ObjectKey, Part, Patch, Propagation, Resource,
+    Write,
 };
 
 use super::conditions;
@@ -27,6 +27,14 @@ pub(super) struct Sight<'a> {
     pub(super) now: Timestamp,
 }
 
+impl Sight<'_> {
+    /// Why an instance was not deleted, in the words of the API server.
+    fn refusal(&self, object: &Object) -> Option<&str> {
+        let refusal = self.facts.refused_delete(object.key(), object.uid())?;
+        Some(&refusal.message)
+    }
+}
+
 /// Decides what a definition needs in order to go.
 pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     let definition = DefinitionView::of(object);
@@ -39,18 +47,17 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     if !definition.is_established() {
         return Decision::act(release(&definition), Reason::NeverEstablished);
     }
-    let left: Vec<_> = sight.cache.of(&definition.resource).collect();
-    let deletes: Vec<_> = left.iter().filter(|object| !object.is_deleting()).collect();
-    if !deletes.is_empty() {
-        let count = deletes.len();
-        // Told along with the first deletes; the two do not depend on each other.
-        let told = tell(&definition, conditions::in_progress(), sight.now);
-        let deletes = deletes.into_iter().map(|object| delete(object));
-        let actions = told.into_iter().chain(deletes).take(ACTIONS_MAX);
-        return Decision::act_all(actions.collect(), Reason::Empties { count });
+    let instances = || sight.cache.of(&definition.resource);
+    // Asked at the end of each instance, so that they are not counted each time.
+    if instances().any(|it| !it.is_deleting() && sight.refusal(it).is_none()) {
+        return match tell(&definition, conditions::in_progress(), sight.now) {
+            Some(told) => Decision::act(told, Reason::Empties),
+            None => Decision::idle(Reason::Empties),
+        };
     }
+    let left: Vec<_> = instances().collect();
     if !left.is_empty() {
-        return report(&definition, &left, sight.now);
+        return report(&definition, &left, sight);
     }
     let since = sight.cache.seen_step(object.key()).unwrap_or_default();
     if sight.facts.is_fresh(&definition.resource, since) {
@@ -115,24 +122,44 @@ fn uncollected(resource: &Resource, sight: &Sight<'_>) -> Vec<ObjectKey> {
     open.map(|it| it.key().clone()).collect()
 }
 
-/// Background, as upstream: what depends on an instance is the collector's.
-fn delete(object: &Object) -> Action {
-    Action::Api(Write::Delete {
+/// Decides whether an instance goes with its definition.
+pub(super) fn instance(object: &Object, definition: &Object) -> Decision<Reason> {
+    let definition = DefinitionView::of(definition);
+    if !definition.is_deleting || !definition.is_established() {
+        return Decision::idle(Reason::Active);
+    }
+    if !definition.is_held() {
+        return Decision::idle(Reason::Released);
+    }
+    if object.is_deleting() {
+        return Decision::idle(Reason::Terminating);
+    }
+    // Background, as upstream: what depends on an instance is the collector's.
+    let delete = Write::Delete {
         at: object.seen(),
         how: Propagation::Background,
-    })
+    };
+    Decision::act(Action::Api(delete), Reason::GoesAlong)
 }
 
-/// Everything left is on its way out and held by somebody else: say so, once.
-fn report(definition: &DefinitionView, left: &[&Arc<Object>], now: Timestamp) -> Decision<Reason> {
-    let blocked = left.iter().map(|object| {
+/// Everything left is on its way out and held by somebody else, or must not go: say so, once.
+fn report(
+    definition: &DefinitionView,
+    left: &[&Arc<Object>],
+    sight: &Sight<'_>,
+) -> Decision<Reason> {
+    let (refused, held): (Vec<&Arc<Object>>, Vec<&Arc<Object>>) =
+        left.iter().partition(|it| !it.is_deleting());
+    let condition = conditions::after(refused.iter().filter_map(|it| sight.refusal(it)));
+    let held = held.iter().map(|object| {
         let finalizers = object.finalizers().iter().map(ToString::to_string);
         (object.key().clone(), finalizers.collect())
     });
     let reason = Reason::Blocked {
-        by: blocked.collect(),
+        by: held.collect(),
+        refused: refused.iter().map(|it| it.key().clone()).collect(),
     };
-    match tell(definition, conditions::in_progress(), now) {
+    match tell(definition, condition, sight.now) {
         Some(told) => Decision::act(told, reason),
         None => Decision::idle(reason),
     }

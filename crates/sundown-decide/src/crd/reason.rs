@@ -8,13 +8,17 @@ pub enum Reason {
     Gone,
     Active,
     /// Its instances are being deleted.
-    Empties {
-        count: usize,
-    },
-    /// What is left waits for finalizers of others.
+    Empties,
+    /// What is left waits for finalizers of others, or must not be deleted.
     Blocked {
         by: Vec<(ObjectKey, Vec<String>)>,
+        /// What the API server refuses to delete.
+        refused: Vec<ObjectKey>,
     },
+    /// An instance goes along with its definition.
+    GoesAlong,
+    /// An instance is on its way out.
+    Terminating,
     AwaitsObservation {
         blind: Option<Resource>,
     },
@@ -36,7 +40,9 @@ impl Explain for Reason {
         match self {
             Self::Gone => "Gone",
             Self::Active => "Active",
-            Self::Empties { .. } => "Empties",
+            Self::Empties => "Empties",
+            Self::GoesAlong => "GoesAlong",
+            Self::Terminating => "Terminating",
             Self::Blocked { .. } => "Blocked",
             Self::AwaitsObservation { .. } => "AwaitsObservation",
             Self::Emptied => "Emptied",
@@ -51,11 +57,19 @@ impl Explain for Reason {
         match self {
             Self::Gone => "the definition is gone".to_owned(),
             Self::Active => "the definition is in use".to_owned(),
-            Self::Empties { count } => format!("terminating; {count} instances are to be deleted"),
-            Self::Blocked { by } => {
+            Self::Empties => "terminating; its instances are being deleted".to_owned(),
+            Self::Blocked { by, refused } if refused.is_empty() => {
                 let count = by.len();
                 format!("terminating; {count} instances wait for their finalizers")
             }
+            Self::Blocked { by, refused } => {
+                let (count, refused) = (by.len(), refused.len());
+                format!(
+                    "terminating; {count} instances wait for their finalizers, {refused} may not be deleted"
+                )
+            }
+            Self::GoesAlong => "its definition is terminating; it goes along".to_owned(),
+            Self::Terminating => "goes along with its definition".to_owned(),
             Self::AwaitsObservation { blind: None } => {
                 "terminating; makes sure that no instance is left".to_owned()
             }
@@ -77,7 +91,9 @@ impl Explain for Reason {
 
     fn blockers(&self) -> Vec<Blocker> {
         match self {
-            Self::Blocked { by } => {
+            Self::Blocked { by, refused } => {
+                let refused = refused.iter().cloned();
+                let refused = refused.map(|object| Blocker::Refused { object });
                 let held = |(key, finalizers): &(ObjectKey, Vec<String>)| {
                     let on = key.clone();
                     let finalizers = finalizers.clone().into_iter();
@@ -86,7 +102,7 @@ impl Explain for Reason {
                         finalizer,
                     })
                 };
-                by.iter().flat_map(held).collect()
+                by.iter().flat_map(held).chain(refused).collect()
             }
             Self::AwaitsObservation { blind } => {
                 let blind = blind.iter().cloned();
@@ -102,7 +118,9 @@ impl Explain for Reason {
             }
             Self::Gone
             | Self::Active
-            | Self::Empties { .. }
+            | Self::Empties
+            | Self::GoesAlong
+            | Self::Terminating
             | Self::Emptied
             | Self::Empty
             | Self::NeverEstablished

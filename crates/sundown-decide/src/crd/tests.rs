@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use sundown_model::{
-    ACTIONS_MAX, Action, Blocker, Change, Controller, Decision, Explain, Part, Patch, Propagation,
-    Write,
+    Action, Blocker, Change, Controller, Decision, Explain, Part, Patch, Propagation, Write,
 };
 
 use super::view::CLEANUP;
@@ -90,35 +89,87 @@ fn deletes_exactly_the_instances_and_says_so() {
         .seeing(&two)
         .seeing(&a("pod", "bystander"));
     let decision = decide(&scene);
-    assert_eq!(decision.reason, Reason::Empties { count: 2 });
-    let [first, rest @ ..] = decision.actions.as_slice() else {
-        panic!("nothing is done");
+    assert_eq!(decision.reason, Reason::Empties);
+    let [first] = decision.actions.as_slice() else {
+        panic!("it is said once");
     };
     let conditions = &patched(first, Part::Status)["status"]["conditions"];
     assert_eq!(conditions[0]["type"], "Established", "others stay");
     assert_eq!(conditions[1]["type"], "Terminating");
     assert_eq!(conditions[1]["reason"], "InstanceDeletionInProgress");
-    let wanted = BTreeSet::from([format!("{:?}", delete(&one)), format!("{:?}", delete(&two))]);
-    let found: BTreeSet<_> = rest.iter().map(|action| format!("{action:?}")).collect();
-    assert_eq!(found, wanted);
+    for sun in [&one, &two] {
+        let decision = scene.decide(&sun.key(), 7);
+        assert_eq!(decision, Decision::act(delete(sun), Reason::GoesAlong));
+    }
+    let again = decide(&scene.seeing(&told()));
+    assert_eq!(again, Decision::idle(Reason::Empties), "said already");
 }
 
 #[test]
-fn takes_a_bounded_number_at_a_time() {
-    let many = (0..ACTIONS_MAX + 5).fold(scene().seeing(&told()), |scene, index| {
-        scene.seeing(&a("sun", &format!("sun-{index}")))
-    });
-    let decision = decide(&many);
-    let count = ACTIONS_MAX + 5;
-    assert_eq!(decision.reason, Reason::Empties { count });
-    assert_eq!(decision.actions.len(), ACTIONS_MAX);
+fn instances_stay_while_their_definition_does() {
+    let sun = a("sun", "one");
+    let scene = |definition: A| scene().seeing(&sun).seeing(&definition);
+    let decide = |scene: &Scene<Definitions>| {
+        let reason = scene.decide(&sun.key(), 7).reason;
+        assert!(!reason.code().is_empty() && !reason.sentence().is_empty());
+        reason
+    };
+    assert_eq!(decide(&scene(definition())), Reason::Active);
+    let never = terminating().with("/status/conditions", json!([]));
+    assert_eq!(decide(&scene(never)), Reason::Active);
+    let released = definition().deleting(&["example.com/x"]);
+    assert_eq!(decide(&scene(released)), Reason::Released);
+    let going = sun.clone().deleting(&["example.com/mine"]).rv(2);
+    let going = scene(terminating()).seeing(&going);
+    assert_eq!(decide(&going), Reason::Terminating);
+    let gone = Scene::new(Definitions).seeing(&sun);
+    assert_eq!(decide(&gone), Reason::Gone);
+}
+
+/// Always the first 64 were tried: as many refusals kept all others from being tried at all.
+#[test]
+fn a_refused_instance_holds_up_no_other_and_is_named_when_it_is_the_last() {
+    let (bad, good) = (a("sun", "bad"), a("sun", "good"));
+    let scene = scene().seeing(&told()).seeing(&bad).seeing(&good);
+    let scene = scene.refusing(&bad, "not that one");
+    assert_eq!(decide(&scene).reason, Reason::Empties);
+    let decision = scene.decide(&good.key(), 7);
+    assert_eq!(decision.actions, vec![delete(&good)]);
+    let scene = scene.seeing_the_end_of(&good);
+    let decision = decide(&scene);
+    let object = bad.key();
+    assert_eq!(decision.reason.blockers(), [Blocker::Refused { object }]);
+    let conditions = &patched(&decision.actions[0], Part::Status)["status"]["conditions"];
+    assert_eq!(conditions[1]["reason"], "InstanceDeletionFailed");
+    let message = "could not issue all deletes: not that one";
+    assert_eq!(conditions[1]["message"], message);
+    let worse = a("sun", "worse");
+    let scene = scene.seeing(&worse).refusing(&worse, "nor that one");
+    let conditions = &patched(&decide(&scene).actions[0], Part::Status)["status"]["conditions"];
+    let message = "could not issue all deletes: [nor that one, not that one]";
+    assert_eq!(conditions[1]["message"], message);
+    let mut touched = BTreeSet::new();
+    let mut controller = scene.controller.clone();
+    controller.observe(&Change::Refused(bad.key()), &scene.cache, &mut touched);
+    assert_eq!(touched, BTreeSet::from([definition().key()]));
+}
+
+#[test]
+fn a_definition_that_becomes_terminating_touches_its_instances() {
+    let scene = scene().seeing(&a("sun", "one")).seeing(&terminating());
+    let mut touched = BTreeSet::new();
+    let change = Change::Added(terminating().build());
+    let mut controller = scene.controller.clone();
+    controller.observe(&change, &scene.cache, &mut touched);
+    let both = BTreeSet::from([definition().key(), a("sun", "one").key()]);
+    assert_eq!(touched, both);
 }
 
 #[test]
 fn finalizers_of_instances_are_respected_and_named() {
     let stuck = a("sun", "stuck").deleting(&["example.com/mine"]);
     let decision = decide(&scene().seeing(&terminating()).seeing(&stuck));
-    assert!(matches!(&decision.reason, Reason::Blocked { by } if by.len() == 1));
+    assert!(matches!(&decision.reason, Reason::Blocked { by, .. } if by.len() == 1));
     assert_eq!(decision.actions.len(), 1, "it says so");
     let blocker = Blocker::Finalizer {
         on: stuck.key(),

@@ -1,65 +1,133 @@
-//! What keeps a namespace, in the conditions that upstream writes and tools read.
+//! What keeps a namespace, in the five conditions that upstream writes and tools read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sundown_model::Object;
+use sundown_model::{Facts, Object};
+
+/// One condition: its type, then reason and message when all is well.
+struct Kind {
+    name: &'static str,
+    reason: &'static str,
+    message: &'static str,
+}
+
+const DISCOVERY: Kind = Kind {
+    name: "NamespaceDeletionDiscoveryFailure",
+    reason: "ResourcesDiscovered",
+    message: "All resources successfully discovered",
+};
+const PARSING: Kind = Kind {
+    name: "NamespaceDeletionGroupVersionParsingFailure",
+    reason: "ParsedGroupVersions",
+    message: "All legacy kube types successfully parsed",
+};
+const DELETION: Kind = Kind {
+    name: "NamespaceDeletionContentFailure",
+    reason: "ContentDeleted",
+    message: "All content successfully deleted, may be waiting on finalization",
+};
+const REMAINING: Kind = Kind {
+    name: "NamespaceContentRemaining",
+    reason: "ContentRemoved",
+    message: "All content successfully removed",
+};
+const FINALIZERS: Kind = Kind {
+    name: "NamespaceFinalizersRemaining",
+    reason: "ContentHasNoFinalizers",
+    message: "All content-preserving finalizers finished",
+};
 
 /// The conditions for what is left; None when they stand there already.
-pub(super) fn of(left: &[&Arc<Object>], present: &[Value], now: Timestamp) -> Option<Value> {
-    let remaining = condition(
-        "NamespaceContentRemaining",
-        ("ContentRemoved", "All content successfully removed"),
-        (
+///
+/// Upstream (`status_condition_utils.go`) says nothing of what is left while pods are: "All content
+/// successfully removed" would then stand there. Here the pods are named. Nothing is decided before
+/// all kinds are known, so that discovery cannot have failed here.
+pub(super) fn of(
+    left: &[&Arc<Object>],
+    facts: &Facts,
+    present: &[Value],
+    now: Timestamp,
+) -> Option<Value> {
+    let wanted = [
+        DISCOVERY.is_well(),
+        PARSING.is_well(),
+        failed(left, facts),
+        REMAINING.unless_empty(
             "SomeResourcesRemain",
             "Some resources are remaining: ",
             &by_resource(left),
         ),
-    );
-    let finalizers = condition(
-        "NamespaceFinalizersRemaining",
-        (
-            "ContentHasNoFinalizers",
-            "All content-preserving finalizers finished",
-        ),
-        (
+        FINALIZERS.unless_empty(
             "SomeFinalizersRemain",
             "Some content in the namespace has finalizers remaining: ",
             &by_finalizer(left),
         ),
-    );
-    let wanted = [remaining, finalizers];
-    let stands = |wanted: &Value| {
-        present.iter().any(|it| {
-            ["type", "status", "reason", "message"]
-                .iter()
-                .all(|name| it[name] == wanted[name])
-        })
-    };
-    if wanted.iter().all(stands) {
+    ];
+    if wanted.iter().all(|it| stands(it, present)) {
         return None;
     }
-    let at = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    let dated = wanted.into_iter().map(|mut condition| {
-        let old = present
-            .iter()
-            .find(|it| it["type"] == condition["type"] && it["status"] == condition["status"]);
-        // The time is that of the transition, so it stays while the status does.
-        let since = old.and_then(|it| it.get("lastTransitionTime")).cloned();
-        condition["lastTransitionTime"] = since.unwrap_or_else(|| json!(at));
-        condition
-    });
-    Some(dated.collect())
+    let ours = |it: &&Value| wanted.iter().any(|own| own["type"] == it["type"]);
+    let others: Vec<Value> = present.iter().filter(|it| !ours(it)).cloned().collect();
+    let dated = wanted.iter().map(|it| dated(it.clone(), present, now));
+    Some(others.into_iter().chain(dated).collect())
 }
 
-fn condition(name: &str, none: (&str, &str), some: (&str, &str, &str)) -> Value {
-    let (reason, lead, list) = some;
-    if list.is_empty() {
-        return json!({ "type": name, "status": "False", "reason": none.0, "message": none.1 });
+impl Kind {
+    fn is_well(&self) -> Value {
+        json!({
+            "type": self.name, "status": "False", "reason": self.reason, "message": self.message,
+        })
     }
-    json!({ "type": name, "status": "True", "reason": reason, "message": format!("{lead}{list}") })
+
+    fn unless_empty(&self, reason: &str, lead: &str, list: &str) -> Value {
+        if list.is_empty() {
+            return self.is_well();
+        }
+        let message = format!("{lead}{list}");
+        json!({ "type": self.name, "status": "True", "reason": reason, "message": message })
+    }
+}
+
+/// Upstream deletes collections and is told one error for each; here that of the first object stands
+/// for its resource.
+fn failed(left: &[&Arc<Object>], facts: &Facts) -> Value {
+    let open = left.iter().filter(|it| !it.is_deleting());
+    let errors = open.filter_map(|it| {
+        let refusal = facts.refused_delete(it.key(), it.uid())?;
+        Some((it.key().resource.clone(), refusal.message.as_str()))
+    });
+    let mut by_resource = BTreeMap::new();
+    for (resource, message) in errors {
+        by_resource.entry(resource).or_insert(message);
+    }
+    let mut messages: Vec<&str> = by_resource.values().copied().collect();
+    messages.sort_unstable();
+    let lead = format!(
+        "Failed to delete all resource types, {} remaining: ",
+        messages.len()
+    );
+    DELETION.unless_empty("ContentDeletionFailed", &lead, &messages.join(", "))
+}
+
+fn stands(wanted: &Value, present: &[Value]) -> bool {
+    let says = |it: &Value| {
+        let fields = ["type", "status", "reason", "message"];
+        fields.iter().all(|name| it[name] == wanted[name])
+    };
+    present.iter().any(says)
+}
+
+/// The time is that of the transition, so it stays while the status does.
+fn dated(mut wanted: Value, present: &[Value], now: Timestamp) -> Value {
+    let old = present
+        .iter()
+        .find(|it| it["type"] == wanted["type"] && it["status"] == wanted["status"]);
+    let since = old.and_then(|it| it.get("lastTransitionTime")).cloned();
+    wanted["lastTransitionTime"] = since.unwrap_or_else(|| json!(crate::json::written(now)));
+    wanted
 }
 
 fn by_resource(left: &[&Arc<Object>]) -> String {

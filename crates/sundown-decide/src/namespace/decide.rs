@@ -1,18 +1,24 @@
-//! The end of a namespace.
+//! The end of a namespace, and of what is in it.
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
-use serde_json::json;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
 use sundown_model::{
-    ACTIONS_MAX, Action, Cache, Decision, Facts, Need, Object, Part, Patch, Propagation, Resource,
-    ResourceType, Write,
+    Action, Cache, Decision, Facts, Need, Object, Part, Patch, Propagation, Resource, ResourceType,
+    Write,
 };
 
+use super::content::{Count, Counts};
 use super::reason::Reason;
 use super::view::{KUBERNETES, NamespaceView};
 use super::{CONTENT, conditions};
+use crate::kinds::POD;
 use crate::observation;
+
+/// How far apart two status writes of a namespace are at least. Their messages hold counts, which
+/// change with every object that goes.
+const STATUS_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
 /// All that a decision looks at.
 #[derive(Debug, Clone, Copy)]
@@ -20,76 +26,165 @@ pub(super) struct Sight<'a> {
     pub(super) cache: &'a Cache,
     pub(super) facts: &'a Facts,
     pub(super) now: Timestamp,
+    #[cfg(feature = "mutants")]
+    pub(super) in_any_order: bool,
+}
+
+impl Sight<'_> {
+    /// Whether pods have to go first.
+    fn is_ordered(&self) -> bool {
+        #[cfg(feature = "mutants")]
+        if self.in_any_order {
+            return false;
+        }
+        self.cache.catalog().get(&POD.resource()).is_some()
+    }
+
+    /// Whether no pod can be in the namespace any more: none is known, and all were seen that there
+    /// were when it was deleted.
+    fn is_without_pods(&self, namespace: &Object, counts: Counts) -> bool {
+        let since = self.cache.seen_step(namespace.key()).unwrap_or_default();
+        let are_seen = || self.facts.is_fresh(&POD.resource(), since);
+        !self.is_ordered() || counts.pods.left == 0 && are_seen()
+    }
+
+    fn is_refused(&self, object: &Object) -> bool {
+        let refusal = self.facts.refused_delete(object.key(), object.uid());
+        !object.is_deleting() && refusal.is_some()
+    }
 }
 
 /// Decides what a namespace needs in order to go.
-pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
+pub(super) fn namespace(object: &Object, counts: Counts, sight: &Sight<'_>) -> Decision<Reason> {
     let namespace = NamespaceView::of(object);
-    if namespace.deletion.is_none() {
-        return Decision::idle(Reason::Active);
+    if let Some(reason) = at_peace(&namespace) {
+        return Decision::idle(reason);
     }
-    if !namespace.is_held() {
-        return Decision::idle(Reason::Released);
+    if sight.is_ordered() && counts.pods.left > 0 {
+        let pods = POD.resource();
+        let pods = || sight.cache.of_within(&pods, &namespace.name);
+        return wait_for(pods, counts.pods, &namespace, sight);
     }
-    let left: Vec<_> = sight.cache.within(&namespace.name).collect();
-    let deletes: Vec<_> = left.iter().filter(|object| !object.is_deleting()).collect();
-    if !deletes.is_empty() {
-        let reason = Reason::Empties {
-            count: deletes.len(),
-        };
-        let actions = deletes
-            .into_iter()
-            .take(ACTIONS_MAX)
-            .map(|object| delete(object));
-        return Decision::act_all(actions.collect(), reason);
+    if !sight.is_without_pods(object, counts) {
+        return observe(vec![POD.resource()], sight);
     }
-    if !left.is_empty() {
-        return report(&namespace, &left, sight.now);
+    if counts.all.left > 0 {
+        let all = || sight.cache.within(&namespace.name);
+        return wait_for(all, counts.all, &namespace, sight);
     }
     let unseen = unseen(object, sight);
     if !unseen.is_empty() {
-        let blind = unseen
-            .iter()
-            .filter(|resource| !sight.cache.is_synced(resource));
-        let reason = Reason::AwaitsObservation {
-            blind: blind.cloned().collect(),
-        };
-        return Decision::need(vec![Need::Barrier(unseen)], reason);
+        return observe(unseen, sight);
     }
-    Decision::act(release(&namespace), Reason::Empty)
+    let told = if namespace.outlives_us() {
+        conditions::of(&[], sight.facts, &namespace.conditions, sight.now)
+    } else {
+        None
+    };
+    match told {
+        Some(conditions) => tell(&namespace, &conditions, Reason::Emptied, sight),
+        None => Decision::act(release(&namespace), Reason::Empty),
+    }
 }
 
-/// Background, as upstream: what depends on the content is content too, or the collector's.
-fn delete(object: &Object) -> Action {
-    Action::Api(Write::Delete {
+/// Decides whether an object goes with its namespace.
+pub(super) fn content(
+    object: &Object,
+    namespace: &Object,
+    counts: Counts,
+    sight: &Sight<'_>,
+) -> Decision<Reason> {
+    if let Some(reason) = at_peace(&NamespaceView::of(namespace)) {
+        return Decision::idle(reason);
+    }
+    if object.is_deleting() {
+        return Decision::idle(Reason::Terminating);
+    }
+    let is_pod = object.key().resource.is(&POD);
+    if !is_pod && !sight.is_without_pods(namespace, counts) {
+        let pods = counts.pods.left;
+        return Decision::idle(Reason::AwaitsPods { pods });
+    }
+    // Background, as upstream: what depends on the content is content too, or the collector's.
+    let delete = Write::Delete {
         at: object.seen(),
         how: Propagation::Background,
-    })
+    };
+    Decision::act(Action::Api(delete), Reason::GoesAlong)
 }
 
-/// Everything left is on its way out and held by somebody else: say so, once.
-fn report(namespace: &NamespaceView, left: &[&Arc<Object>], now: Timestamp) -> Decision<Reason> {
-    let blocked = left.iter().map(|object| {
-        let finalizers = object
-            .finalizers()
-            .iter()
-            .map(ToString::to_string)
-            .collect();
-        (object.key().clone(), finalizers)
+/// Why nothing is to be done for a namespace, if so.
+fn at_peace(namespace: &NamespaceView) -> Option<Reason> {
+    if namespace.deletion.is_none() {
+        return Some(Reason::Active);
+    }
+    (!namespace.is_held()).then_some(Reason::Released)
+}
+
+/// Something is left. While some of it is still to be deleted nothing is said; after that, what keeps
+/// the rest.
+fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
+    left: impl Fn() -> I,
+    count: Count,
+    namespace: &NamespaceView,
+    sight: &Sight<'_>,
+) -> Decision<Reason> {
+    let is_open = |it: &&Arc<Object>| !it.is_deleting() && !sight.is_refused(it);
+    let open = if sight.facts.has_refused_deletes() {
+        left().filter(is_open).count()
+    } else {
+        count.open
+    };
+    if open > 0 {
+        return Decision::idle(Reason::Empties { count: open });
+    }
+    report(&left().collect::<Vec<_>>(), namespace, sight)
+}
+
+/// Everything left is on its way out and held by somebody else, or must not go: say so.
+fn report(left: &[&Arc<Object>], namespace: &NamespaceView, sight: &Sight<'_>) -> Decision<Reason> {
+    let (refused, held): (Vec<&Arc<Object>>, Vec<&Arc<Object>>) =
+        left.iter().partition(|it| sight.is_refused(it));
+    let held = held.iter().map(|object| {
+        let finalizers = object.finalizers().iter().map(ToString::to_string);
+        (object.key().clone(), finalizers.collect())
     });
     let reason = Reason::Blocked {
-        by: blocked.collect(),
+        by: held.collect(),
+        refused: refused.iter().map(|it| it.key().clone()).collect(),
     };
-    let Some(conditions) = conditions::of(left, &namespace.conditions, now) else {
-        return Decision::idle(reason);
-    };
-    let patch = Patch::Merge(json!({ "status": { "conditions": conditions } }));
+    match conditions::of(left, sight.facts, &namespace.conditions, sight.now) {
+        Some(conditions) => tell(namespace, &conditions, reason, sight),
+        None => Decision::idle(reason),
+    }
+}
+
+/// Writes the conditions, unless some were written a moment ago.
+fn tell(
+    namespace: &NamespaceView,
+    conditions: &Value,
+    reason: Reason,
+    sight: &Sight<'_>,
+) -> Decision<Reason> {
+    let written_at = sight.facts.written_at(namespace.seen.key());
+    let again_at = written_at.and_then(|at| at.checked_add(STATUS_EVERY).ok());
+    if let Some(at) = again_at.filter(|at| sight.now < *at) {
+        return Decision::wake_at(at, reason);
+    }
     let write = Write::Patch {
         at: namespace.seen.clone(),
         part: Part::Status,
-        patch,
+        patch: Patch::Merge(json!({ "status": { "conditions": conditions } })),
     };
     Decision::act(Action::Api(write), reason)
+}
+
+fn observe(unseen: Vec<Resource>, sight: &Sight<'_>) -> Decision<Reason> {
+    let blind = unseen.iter().filter(|it| !sight.cache.is_synced(it));
+    let reason = Reason::AwaitsObservation {
+        blind: blind.cloned().collect(),
+    };
+    Decision::need(vec![Need::Barrier(unseen)], reason)
 }
 
 /// The kinds of which an object might still be in the namespace without having been seen.

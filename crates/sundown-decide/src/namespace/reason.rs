@@ -11,14 +11,26 @@ pub enum Reason {
     Empties {
         count: usize,
     },
-    /// What is left waits for finalizers of others.
+    /// What is left waits for finalizers of others, or must not be deleted.
     Blocked {
         by: Vec<(ObjectKey, Vec<String>)>,
+        /// What the API server refuses to delete.
+        refused: Vec<ObjectKey>,
     },
     AwaitsObservation {
         blind: Vec<Resource>,
     },
+    /// Nothing is left; it is about to be said, because the namespace stays for others.
+    Emptied,
     Empty,
+    /// An object goes along with its namespace.
+    GoesAlong,
+    /// An object of the namespace waits for its pods to go first.
+    AwaitsPods {
+        pods: usize,
+    },
+    /// An object of the namespace is on its way out.
+    Terminating,
     /// This controller has done its part.
     Released,
 }
@@ -31,7 +43,11 @@ impl Explain for Reason {
             Self::Empties { .. } => "Empties",
             Self::Blocked { .. } => "Blocked",
             Self::AwaitsObservation { .. } => "AwaitsObservation",
+            Self::Emptied => "Emptied",
             Self::Empty => "Empty",
+            Self::GoesAlong => "GoesAlong",
+            Self::AwaitsPods { .. } => "AwaitsPods",
+            Self::Terminating => "Terminating",
             Self::Released => "Released",
         }
     }
@@ -41,11 +57,13 @@ impl Explain for Reason {
             Self::Gone => "the namespace is gone".to_owned(),
             Self::Active => "the namespace is in use".to_owned(),
             Self::Empties { count } => format!("terminating; {count} objects are to be deleted"),
-            Self::Blocked { by } => {
-                format!(
-                    "terminating; {} objects wait for their finalizers",
-                    by.len()
-                )
+            Self::Blocked { by, refused } if refused.is_empty() => {
+                let count = by.len();
+                format!("terminating; {count} objects have yet to go")
+            }
+            Self::Blocked { by, refused } => {
+                let (count, refused) = (by.len(), refused.len());
+                format!("terminating; {count} objects have yet to go, {refused} may not be deleted")
             }
             Self::AwaitsObservation { blind } if blind.is_empty() => {
                 "terminating; makes sure that nothing is left".to_owned()
@@ -53,31 +71,47 @@ impl Explain for Reason {
             Self::AwaitsObservation { blind } => {
                 format!("terminating; {blind:?} cannot be listed")
             }
-            Self::Empty => "terminating and empty".to_owned(),
+            Self::Emptied | Self::Empty => "terminating and empty".to_owned(),
+            Self::GoesAlong => "its namespace is terminating; it goes along".to_owned(),
+            Self::AwaitsPods { pods: 0 } => {
+                "its namespace is terminating; makes sure that no pod is left in it".to_owned()
+            }
+            Self::AwaitsPods { pods } => {
+                format!("its namespace is terminating; {pods} pods go first")
+            }
+            Self::Terminating => "goes along with its namespace".to_owned(),
             Self::Released => "terminating; released by this controller".to_owned(),
         }
     }
 
     fn blockers(&self) -> Vec<Blocker> {
         match self {
-            Self::Blocked { by } => by
-                .iter()
-                .flat_map(|(key, finalizers)| {
+            Self::Blocked { by, refused } => {
+                let held = by.iter().flat_map(|(key, finalizers)| {
                     finalizers.iter().map(|finalizer| Blocker::Finalizer {
                         on: key.clone(),
                         finalizer: finalizer.clone(),
                     })
-                })
-                .collect(),
+                });
+                let refused = refused.iter().cloned();
+                held.chain(refused.map(|object| Blocker::Refused { object }))
+                    .collect()
+            }
             Self::AwaitsObservation { blind } => blind
                 .iter()
                 .map(|resource| Blocker::Unobservable {
                     resource: resource.clone(),
                 })
                 .collect(),
-            Self::Gone | Self::Active | Self::Empties { .. } | Self::Empty | Self::Released => {
-                Vec::new()
-            }
+            Self::Gone
+            | Self::Active
+            | Self::Empties { .. }
+            | Self::Emptied
+            | Self::Empty
+            | Self::GoesAlong
+            | Self::AwaitsPods { .. }
+            | Self::Terminating
+            | Self::Released => Vec::new(),
         }
     }
 }

@@ -17,6 +17,8 @@ pub(super) struct NamespaceView {
     pub(super) deletion: Option<Deletion>,
     /// spec.finalizers.
     pub(super) finalizers: Vec<String>,
+    /// Whether metadata.finalizers holds any.
+    has_finalizers: bool,
     /// status.conditions as they stand.
     pub(super) conditions: Vec<Value>,
 }
@@ -33,8 +35,14 @@ impl NamespaceView {
                 .filter_map(Value::as_str)
                 .map(ToOwned::to_owned)
                 .collect(),
+            has_finalizers: !namespace.finalizers().is_empty(),
             conditions: list("/status/conditions").cloned().unwrap_or_default(),
         }
+    }
+
+    /// Whether it stays when this controller is done, so that its conditions will be read.
+    pub(super) fn outlives_us(&self) -> bool {
+        self.has_finalizers || self.finalizers.len() > 1
     }
 
     pub(super) fn is_held(&self) -> bool {

@@ -35,7 +35,7 @@ async fn a_flight_replays_the_same_and_holds_no_secret() -> Result<()> {
     for record in flight.records {
         if let Record::Begin { controllers, .. } = &record {
             let selection = Selection::only(controllers.iter().map(String::as_str))?;
-            engine = Some(selection.engine(sundown_engine::Config::default()));
+            engine = Some(selection.engine_with_server(sundown_engine::Config::default()));
         }
         let engine = engine.as_mut().context("a flight has a beginning")?;
         match flight::replay(engine, record).map_err(anyhow::Error::msg)? {

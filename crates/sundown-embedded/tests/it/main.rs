@@ -7,5 +7,6 @@ mod durable;
 mod ecosystem;
 mod flight;
 mod https;
+mod namespaces;
 mod rest;
 mod world;

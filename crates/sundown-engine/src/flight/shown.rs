@@ -42,6 +42,8 @@ const TYPES: &[(&str, &[&str])] = &[
     ("ReplyFact", &["answered_at"]),
     ("DeedFact", &["ended_at", "failures"]),
     ("RefusalFact", &["refused_at", "message"]),
+    ("RefusedDelete", &["uid"]),
+    ("WrittenFact", &["written_at"]),
     (
         "Subject",
         &[
@@ -110,6 +112,7 @@ pub(super) const FIELDS: &[&str] = &[
     // Names and places.
     "apiVersion",
     "appProtocol",
+    "claimName",
     "clusterIP",
     "clusterIPs",
     "component",
@@ -196,11 +199,13 @@ pub(super) const FIELDS: &[&str] = &[
     "desiredTPU",
     "divisor",
     "endTime",
+    "eventTime",
     "entrypointResources",
     "failedIndexes",
     "finishedAt",
     "firstTimestamp",
     "jobStatusCheckFailureStartTime",
+    "lastObservedTime",
     "lastProbeTime",
     "lastTimestamp",
     "lastTransitionTime",

@@ -135,6 +135,26 @@ fn the_back_off_of_one_object_does_not_delay_another() {
     assert_eq!(seen, other.build().seen());
 }
 
+/// A decision about a whole (a namespace, a definition) says by it why a part is still there.
+#[test]
+fn a_refused_deletion_is_a_fact_until_it_is_accepted() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let object = doomed().build();
+    let (key, uid) = (object.key(), object.uid());
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Busy, None));
+    assert!(!rig.engine.facts().has_refused_deletes(), "not for good");
+    let (id, _) = deleted(&only(rig.turn_at(100)));
+    rig.wrote(id, refused(RefusalReason::Forbidden, None));
+    let fact = rig.engine.facts().refused_delete(key, uid);
+    assert_eq!(fact.unwrap().reason, RefusalReason::Forbidden);
+    let other = sundown_model::Uid::from("another incarnation");
+    assert_eq!(rig.engine.facts().refused_delete(key, &other), None);
+    let (id, _) = deleted(&only(rig.turn_at(300)));
+    rig.wrote(id, Outcome::Done(sundown_model::Answer::Gone));
+    assert!(!rig.engine.facts().has_refused_deletes());
+}
+
 #[test]
 fn the_pause_is_short_again_after_a_success() {
     let mut rig = Rig::settled(&[&doomed()]);

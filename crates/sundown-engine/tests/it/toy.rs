@@ -110,6 +110,7 @@ impl Controller for Toys {
                 return;
             }
             Change::Read(_)
+            | Change::Refused(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

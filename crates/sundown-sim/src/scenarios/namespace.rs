@@ -33,6 +33,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 Vec::new(),
                 json!({ "metadata": { "finalizers": [HOLD_FINALIZER] } }),
             )
+            .create(it("ConfigMap", "needed").within("team"))
             .settle()
             .does(delete())
             .create(it("Secret", "late").within("team"))
@@ -45,7 +46,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     ]
 }
 
-fn create() -> Op {
+pub(super) fn create() -> Op {
     let body = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": { "name": "team" } });
     let path = "/api/v1/namespaces".to_owned();
     Op::new(
@@ -56,7 +57,7 @@ fn create() -> Op {
     )
 }
 
-fn delete() -> Op {
+pub(super) fn delete() -> Op {
     let path = "/api/v1/namespaces/team".to_owned();
     Op::new(
         Method::Delete,

@@ -120,7 +120,9 @@ fn named(blocker: &Blocker) -> Option<&ObjectKey> {
     match blocker {
         Blocker::Finalizer { on: key, .. }
         | Blocker::Owner { owner: key }
-        | Blocker::Dependent { dependent: key } => Some(key),
+        | Blocker::Dependent { dependent: key }
+        | Blocker::User { user: key }
+        | Blocker::Refused { object: key } => Some(key),
         Blocker::Unobservable { .. } | Blocker::UnknownKind { .. } | Blocker::Until { .. } => None,
     }
 }

@@ -1,0 +1,113 @@
+//! Releases claims and volumes that were deleted while in use, as soon as their last user is gone.
+//!
+//! The API server puts a finalizer on every claim and volume; here it is taken off. Upstream has two
+//! controllers for it, `pvc-protection` and `pv-protection`, which also add the finalizer to objects
+//! from before that: there are none here. Whether a volume is bound is for others to say.
+
+mod decide;
+mod reason;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sundown_model::{
+    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
+    Scope,
+};
+
+use crate::kinds::{CLAIM, POD, VOLUME};
+
+pub use reason::Reason;
+
+/// The controller; it needs no memory.
+#[derive(Debug, Clone, Default)]
+pub struct StorageProtection;
+
+impl Controller for StorageProtection {
+    type Key = ObjectKey;
+    type Reason = Reason;
+
+    const NAME: &'static str = "storage_protection";
+    const INTERESTS: &'static [Interest] = &[
+        Interest {
+            scope: Scope::One(CLAIM),
+            fields: &[],
+        },
+        Interest {
+            scope: Scope::One(VOLUME),
+            fields: view::VOLUME_FIELDS,
+        },
+        Interest {
+            scope: Scope::One(POD),
+            fields: view::POD_FIELDS,
+        },
+    ];
+    const GRANTS: &'static [Grant] = &[
+        Grant {
+            group: Some(CLAIM.group),
+            plural: Some(CLAIM.plural),
+            permits: &[Permit::Patch(Part::Main)],
+        },
+        Grant {
+            group: Some(VOLUME.group),
+            plural: Some(VOLUME.plural),
+            permits: &[Permit::Patch(Part::Main)],
+        },
+    ];
+
+    fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+        match change {
+            Change::Added(object)
+            | Change::Updated { new: object, .. }
+            | Change::Deleted(object)
+            | Change::Forgotten(object) => touch(object, cache, touched),
+            Change::Read(_)
+            | Change::Refused(_)
+            | Change::Freshness(_)
+            | Change::Catalog
+            | Change::Report(_)
+            | Change::Answered(_) => {}
+        }
+    }
+
+    fn decide(
+        &self,
+        key: &ObjectKey,
+        cache: &Cache,
+        facts: &Facts,
+        _: Timestamp,
+    ) -> Decision<Reason> {
+        match cache.get(key) {
+            Some(object) if key.resource.is(&CLAIM) => decide::claim(object, cache, facts),
+            Some(object) => decide::volume(object, cache, facts),
+            None => Decision::idle(Reason::Gone),
+        }
+    }
+
+    fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
+        let resource = &object.key().resource;
+        let is_own = resource.is(&CLAIM) || resource.is(&VOLUME);
+        is_own.then(|| object.key().clone()).into_iter().collect()
+    }
+}
+
+/// Storage is touched by itself and, once it is terminating, by whatever may be its user.
+fn touch(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+    let resource = &object.key().resource;
+    let is_deleting = |key: &ObjectKey| cache.get(key).is_some_and(|it| it.is_deleting());
+    if resource.is(&POD) {
+        touched.extend(view::claims_of(object).into_iter().filter(is_deleting));
+    }
+    if resource.is(&CLAIM) || resource.is(&VOLUME) {
+        touched.extend(Some(object.key().clone()).filter(is_deleting));
+    }
+    if resource.is(&CLAIM) {
+        let volumes = cache.of(&VOLUME.resource()).filter(|it| it.is_deleting());
+        let bound = volumes.filter(|it| view::claim_of(it).is_some_and(|it| it.0 == *object.key()));
+        touched.extend(bound.map(|it| it.key().clone()));
+    }
+}
