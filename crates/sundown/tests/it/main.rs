@@ -6,6 +6,7 @@ mod commands;
 mod db;
 mod dependencies;
 mod foreign;
+mod home;
 mod hostile_manifests_end_to_end;
 mod node_end_to_end;
 mod other_users;
