@@ -18,7 +18,9 @@ mod snapshot;
 mod step;
 mod target;
 mod trouble;
+mod waits;
 mod watch;
+mod without_job;
 
 use std::io::Read as _;
 use std::path::Path;
@@ -40,6 +42,10 @@ use target::Target;
 
 /// The exit code of a run that was stopped, as a shell tells it of SIGINT.
 const STOPPED: u8 = 130;
+
+/// What a user is told who stops a run that cleans up already.
+const GOING: &str =
+    "what was applied is being deleted already; once more ends this and leaves the rest";
 
 /// How often the file is applied when the control plane is lost meanwhile.
 const TRIES_MAX: usize = 3;
@@ -80,13 +86,10 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
     };
     let (applied, is_repeated) = applied;
     let Some(target) = target(&manifest, &applied, is_repeated)? else {
-        return tokio::select! {
-            done = finish_without_job(&plane, arguments, &applied, &mut screen) => done,
-            _ = signals.next() => {
-                remove::tell_left(&mut screen, &applied)?;
-                Ok(ExitCode::from(STOPPED))
-            }
-        };
+        if !arguments.rm {
+            return Ok(ExitCode::SUCCESS);
+        }
+        return without_job::remove(&plane, &applied, &mut screen, &mut signals).await;
     };
     let options = Options {
         removes: arguments.rm,
@@ -252,21 +255,4 @@ fn has_run(target: &Target, how: &str) -> Complaint {
     Complaint::new(format!("{name} has run already: {how}"))
         .help(format!("to run it again delete it first: kubectl delete {name} -n {namespace}"))
         .help("with --rm a run deletes what it applied; with metadata.generateName each run has a name of its own")
-}
-
-async fn finish_without_job(
-    plane: &Plane,
-    arguments: &Run,
-    applied: &[Applied],
-    screen: &mut Screen,
-) -> Result<ExitCode, Complaint> {
-    if arguments.rm {
-        let names = remove::delete_all(&plane.client(), applied).await?;
-        let count = names.len();
-        screen.tell(&Event::Removed {
-            objects: &names,
-            count,
-        })?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
