@@ -54,6 +54,14 @@ const TRIES_MAX: usize = 3;
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
     let manifest = read(&arguments.file)?;
     let mut screen = Screen::new(output, arguments.raw);
+    for it in &manifest.duplicates {
+        let (file, line) = (arguments.file.display(), it.line);
+        let text = format!(
+            "{file}:{line}: {} is given twice; the last one counts",
+            it.field
+        );
+        screen.tell(&Event::Note { text: &text })?;
+    }
     let mut signals = Signals::listen(screen.is_live())?;
     let directory = data::directory(arguments.place.data_dir.as_deref())?;
     let directory = std::path::absolute(directory)?;
@@ -146,12 +154,18 @@ fn read(file: &Path) -> Result<Manifest, Complaint> {
             .because(&error)
     })?;
     manifest::read(&content).map_err(|error| {
-        let complaint = Complaint::usage(error.to_string()).at(place);
+        let complaint = Complaint::usage(error.to_string());
         match error {
+            manifest::ManifestError::Unreadable(error) => {
+                complaint.at(format!("{place}:{}:{}", error.line, error.column))
+            }
             manifest::ManifestError::ManyJobs(_) => {
+                let complaint = complaint.at(place);
                 complaint.help("put each job into a file of its own")
             }
-            _ => complaint,
+            manifest::ManifestError::Empty | manifest::ManifestError::Incomplete { .. } => {
+                complaint.at(place)
+            }
         }
     })
 }

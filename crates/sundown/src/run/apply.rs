@@ -244,7 +244,8 @@ fn complaint(object: &Value, error: &kube::Error) -> Complaint {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let fields: Vec<&str> = causes
         .map(|cause| &*cause.field)
-        .filter(|it| !it.is_empty())
+        // Upstream's word for an object as a whole.
+        .filter(|it| !it.is_empty() && *it != "<nil>")
         .collect();
     match fields.first() {
         Some(field) => complaint.at((*field).to_owned()),
