@@ -108,10 +108,6 @@ fn implicit(text: &str) -> Resolved {
 mod tests {
     use super::*;
 
-    fn check(text: &str, expect: Resolved) {
-        assert_eq!(implicit(text), expect, "{text}");
-    }
-
     #[test]
     fn plain_scalars_are_those_of_yaml_1_1() {
         let whole = |it| Resolved::Number(Parsed::Integer(it));
@@ -151,7 +147,7 @@ mod tests {
             ("1-2", words("1-2")),
             ("0x-1", words("0x-1")),
         ] {
-            check(text, expect);
+            assert_eq!(implicit(text), expect, "{text}");
         }
     }
 }

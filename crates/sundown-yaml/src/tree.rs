@@ -120,6 +120,10 @@ struct Builder {
 }
 
 impl Builder {
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "the parser may tell of more than nodes"
+    )]
     fn take(&mut self, event: Event<'_>, at: Marker) {
         match event {
             Event::Alias(anchor) => {
@@ -147,16 +151,7 @@ impl Builder {
                 self.begin(id, true);
             }
             Event::SequenceEnd | Event::MappingEnd => self.end(),
-            Event::StreamStart
-            | Event::StreamEnd
-            | Event::DocumentStart(..)
-            | Event::DocumentEnd
-            | Event::Anchor(..)
-            | Event::UnresolvedAlias(_) => {}
-            #[expect(
-                clippy::wildcard_enum_match_arm,
-                reason = "comments, if another crate asks for the feature"
-            )]
+            // Beginnings, ends and comments; the parser's own list is open.
             _ => {}
         }
     }

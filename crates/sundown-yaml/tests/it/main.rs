@@ -17,9 +17,9 @@ const OF_THE_GRAMMAR: [&str; 5] = ["block-19", "dash-list", "flow-32", "nel", "q
 fn lines(text: &str) -> BTreeMap<String, Value> {
     let lines = text
         .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap());
+        .map(|line| serde_json::from_str::<Value>(line).expect("one document a line"));
     lines
-        .map(|it| (it["id"].as_str().unwrap().to_owned(), it))
+        .map(|it| (it["id"].as_str().unwrap_or_default().to_owned(), it))
         .collect()
 }
 
@@ -59,7 +59,7 @@ fn flatten(value: Value, into: &mut Vec<Value>) {
 fn printed(answer: &Value) -> Option<Vec<Value>> {
     let objects = answer["objects"].as_array()?.iter();
     let text: String = objects.map(Value::to_string).collect();
-    let all = documents(&text).unwrap().into_iter();
+    let all = documents(&text).expect("kubectl prints JSON").into_iter();
     Some(all.map(|it| it.value).collect())
 }
 
@@ -93,7 +93,7 @@ fn a_file_is_read_as_kubectl_reads_it() {
 }
 
 fn check(text: &str, expect: &str) {
-    let error = documents(text).unwrap_err();
+    let error = documents(text).expect_err(expect);
     assert_eq!(error.to_string(), expect, "{text}");
 }
 

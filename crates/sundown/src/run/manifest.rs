@@ -157,7 +157,7 @@ mod tests {
             ),
             (
                 "a: 1\nb:\n  c: [",
-                "this is neither YAML nor JSON: line 4, column 1, in b.c",
+                "this is neither YAML nor JSON: line 3, column 6, in b.c",
             ),
             (
                 &two,
