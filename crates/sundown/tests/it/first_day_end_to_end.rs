@@ -6,7 +6,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::home::Home;
-use crate::process::stderr;
+use crate::process::{stderr, stdout};
 
 const SERVICE: &str = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n\
                        spec: {selector: {app: web}, ports: [{port: 80}]}\n";
@@ -84,5 +84,71 @@ fn who_stops_a_run_is_told_what_stays_of_the_file() -> Result<()> {
         "{how}"
     );
     assert_eq!(run.code()?, Some(130));
+    Ok(())
+}
+
+const CLUSTER: &str = "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: bad}\nspec:\n  \
+    headGroupSpec: {rayStartParams: {}, template: {spec: {containers: [{name: h, image: busybox}]}}}\n  \
+    workerGroupSpecs: [{groupName: g, minReplicas: 2, maxReplicas: 1, rayStartParams: {},\n    \
+    template: {spec: {containers: [{name: w, image: busybox}]}}}]\n";
+
+const SELECTS: &str = "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {name: selects}\n\
+                       spec: {entrypoint: 'true', clusterSelector: {ray.io/cluster: nowhere}}\n";
+
+/// It was waited for without end, and nothing told why.
+#[test]
+fn a_cluster_that_is_invalid_ends_a_run() -> Result<()> {
+    let Some(home) = Home::new()? else {
+        return Ok(());
+    };
+    let file = home.path().join("cluster.yaml");
+    fs::write(&file, CLUSTER)?;
+    let output = home.run(&[&file.display().to_string()])?;
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let why = "worker group g has minReplicas 2 greater than maxReplicas 1";
+    assert!(said.contains(&format!("cluster: failed: {why}")), "{said}");
+    Ok(())
+}
+
+/// Nothing was shown.
+#[test]
+fn a_job_whose_cluster_is_not_there_says_so() -> Result<()> {
+    let Some(home) = Home::new()? else {
+        return Ok(());
+    };
+    let file = home.path().join("selects.yaml");
+    fs::write(&file, SELECTS)?;
+    let mut run = home.begin(&[&file.display().to_string()])?;
+    run.until("the cluster that is missing", |it| {
+        it["stage"] == "cluster" && is_note(it, "waits for raycluster/nowhere")
+    })?;
+    run.signal("-INT")?;
+    assert_eq!(run.code()?, Some(130));
+    Ok(())
+}
+
+/// An octal was sent as a text.
+#[test]
+fn a_file_is_read_as_kubectl_reads_it() -> Result<()> {
+    let Some(home) = Home::new()? else {
+        return Ok(());
+    };
+    let file = home.job("octal", "stat -Lc %a /c/run.sh")?;
+    let text = fs::read_to_string(&file)?;
+    let text = text.replace(
+        "]}\n",
+        "], volumeMounts: [{name: c, mountPath: /c}]}\n      volumes: \
+        [{name: c, configMap: {name: octal, defaultMode: 0777}}]\n",
+    );
+    let text = text.replacen(
+        "metadata: {name: octal}\n",
+        "metadata: {name: octal}\ndata: {run.sh: 'true'}\n",
+        1,
+    );
+    fs::write(&file, text)?;
+    let output = home.run(&["--rm", &file])?;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "777\n");
     Ok(())
 }
