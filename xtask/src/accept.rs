@@ -5,7 +5,7 @@
 use anyhow::Result;
 
 use crate::lane::{self, Lane};
-use crate::{deny, hostile, kill, oracle, peers, ray, sim};
+use crate::{deny, hostile, kill, oracle, peers, ray, sim, yaml};
 
 const LANES: &[Lane] = &[
     Lane {
@@ -57,6 +57,16 @@ const LANES: &[Lane] = &[
         name: "peers",
         about: "upstream's garbage collector, an operator in Go and a leader election work on our server",
         run: peers::run,
+    },
+    Lane {
+        name: "yaml",
+        about: "kubectl reads several hundred documents as recorded, and so do we",
+        run: yaml::run,
+    },
+    Lane {
+        name: "record-yaml",
+        about: "writes anew what kubectl reads of these documents",
+        run: yaml::record,
     },
 ];
 

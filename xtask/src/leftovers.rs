@@ -22,6 +22,10 @@ pub(crate) struct Trace {
     /// By process id, with the time of its start: ids come again.
     processes: BTreeMap<u32, u64>,
     namespaces: BTreeSet<Namespace>,
+    /// By namespace: mounts and links of pods are seen from inside only.
+    mounts: BTreeMap<Namespace, usize>,
+    links: BTreeMap<Namespace, usize>,
+    files: usize,
 }
 
 /// A namespace: its kind and its number.
@@ -54,6 +58,9 @@ impl Trace {
             links_before: links(),
             processes: BTreeMap::new(),
             namespaces: BTreeSet::new(),
+            mounts: BTreeMap::new(),
+            links: BTreeMap::new(),
+            files: 0,
         }
     }
 
@@ -63,8 +70,23 @@ impl Trace {
         for process in descendants(&processes(&self.directory)) {
             self.processes.insert(process.id, process.started);
             let found = namespaces_of(process.id).filter(|it| !own.contains(it));
-            self.namespaces.extend(found);
+            for namespace in found {
+                self.look_into(process.id, namespace);
+            }
         }
+        self.files = self.files.max(files(&self.directory));
+    }
+
+    /// Notes what there is in a namespace, by one of its processes; the most that was seen counts.
+    fn look_into(&mut self, id: u32, namespace: Namespace) {
+        self.namespaces.insert(namespace);
+        let (counts, found) = match namespace.0 {
+            "mnt" => (&mut self.mounts, mounts_in(id, &self.directory)),
+            "net" => (&mut self.links, links_in(id)),
+            _ => return,
+        };
+        let count = counts.entry(namespace).or_default();
+        *count = found.max(*count);
     }
 
     /// How much was seen so far.
@@ -72,7 +94,9 @@ impl Trace {
         Count {
             processes: self.processes.len(),
             namespaces: self.namespaces.len(),
-            ..Count::default()
+            mounts: self.mounts.values().sum(),
+            links: self.links.values().sum(),
+            files: self.files,
         }
     }
 
@@ -181,8 +205,20 @@ fn namespaces_of(id: u32) -> impl Iterator<Item = Namespace> {
     })
 }
 
+/// Links of a process' network, without the one that every network has.
+fn links_in(id: u32) -> usize {
+    let text = fs::read_to_string(format!("/proc/{id}/net/dev")).unwrap_or_default();
+    let names = text.lines().filter_map(|line| line.split_once(':'));
+    names.filter(|(name, _)| name.trim() != "lo").count()
+}
+
 fn mounts(directory: &Path) -> usize {
-    let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    mounts_in(std::process::id(), directory)
+}
+
+/// The mounts that a process sees and that have to do with the directory.
+fn mounts_in(id: u32, directory: &Path) -> usize {
+    let text = fs::read_to_string(format!("/proc/{id}/mountinfo")).unwrap_or_default();
     let directory = directory.display().to_string();
     text.lines()
         .filter(|line| line.contains(&directory))
@@ -257,11 +293,16 @@ mod tests {
             .stdin(Stdio::piped())
             .spawn()
             .unwrap();
+        fs::create_dir(&directory).unwrap();
+        fs::write(directory.join("file"), "").unwrap();
         trace.look();
+        sundown_files::remove(kept.path(), "data").unwrap();
         let (seen, left) = (trace.seen(), trace.left());
         child.kill().unwrap();
         child.wait().unwrap();
         assert_eq!((seen.processes, left.processes), (1, 1));
+        // Files, mounts and links were told as none, because they were never looked at.
+        assert_eq!(seen.files, 1);
         trace.ensure_nothing_left().unwrap();
     }
 }

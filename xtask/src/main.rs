@@ -32,6 +32,7 @@ mod sundown;
 mod test;
 mod tidy;
 mod workspace;
+mod yaml;
 
 use std::process::ExitCode;
 

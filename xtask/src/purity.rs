@@ -22,6 +22,7 @@ pub(crate) const PURE: &[&str] = &[
     "sundown-engine",
     "sundown-schema",
     "sundown-store",
+    "sundown-yaml",
     "sundown-api",
     "sundown-sim",
 ];

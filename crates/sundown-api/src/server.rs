@@ -192,7 +192,7 @@ impl Server {
         let Route::Resource(target) = &route else {
             return Verdict::Answer(self.document(&route, request));
         };
-        let converted = match yaml::as_json(request) {
+        let converted = match yaml::as_json(&target.ty, request) {
             Ok(converted) => converted,
             Err(failure) => return Verdict::Answer(failure.response()),
         };

@@ -81,6 +81,14 @@ impl Embedded {
             client: self.client.clone(),
             driver: self.driver.clone(),
             machine: self.machine.clone(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Leaves the kubeconfigs where they are when this ends: whoever uses them goes on with the next one.
+    pub fn keep_kubeconfigs(&mut self) {
+        for file in self.door.iter_mut().flat_map(|door| &mut door.files) {
+            file.is_kept = true;
         }
     }
 

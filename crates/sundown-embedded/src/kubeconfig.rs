@@ -16,6 +16,17 @@ pub fn is_own_kubeconfig(path: &Path) -> bool {
     is_file && std::fs::read_to_string(path).is_ok_and(|text| text.starts_with(BEGINNING))
 }
 
+/// The port that a kubeconfig of Sundown leads to.
+pub fn port_of_kubeconfig(path: &Path) -> Option<u16> {
+    if !is_own_kubeconfig(path) {
+        return None;
+    }
+    let text = std::fs::read_to_string(path).ok()?;
+    let (_, after) = text.split_once("https://127.0.0.1:")?;
+    let digits = after.split(|it: char| !it.is_ascii_digit()).next()?;
+    digits.parse().ok()
+}
+
 /// Why the kubeconfig was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
@@ -31,9 +42,10 @@ pub enum KubeconfigError {
     },
 }
 
-/// A kubeconfig on disk; removed when dropped.
+/// A kubeconfig on disk; removed when dropped, unless it is to be kept.
 pub(crate) struct KubeconfigFile {
     pub(crate) path: PathBuf,
+    pub(crate) is_kept: bool,
     content: String,
 }
 
@@ -61,6 +73,7 @@ impl KubeconfigFile {
         write_private(path, &content).map_err(failed)?;
         Ok(Self {
             path: path.to_owned(),
+            is_kept: false,
             content,
         })
     }
@@ -68,6 +81,9 @@ impl KubeconfigFile {
 
 impl Drop for KubeconfigFile {
     fn drop(&mut self) {
+        if self.is_kept {
+            return;
+        }
         // Another server may have taken the place since; its file stays.
         let is_ours = std::fs::read_to_string(&self.path).is_ok_and(|text| text == self.content);
         if is_ours && let Err(error) = std::fs::remove_file(&self.path) {
@@ -91,6 +107,20 @@ mod tests {
         let written = KubeconfigFile::write(&path, BEGINNING.to_owned());
         assert!(matches!(written, Err(KubeconfigError::Foreign { .. })));
         assert!(std::fs::read_to_string(&path)?.contains("work"));
+        Ok(())
+    }
+
+    #[test]
+    fn stays_if_it_is_to_be_kept_and_tells_its_port() -> anyhow::Result<()> {
+        let directory = tempfile::tempdir()?;
+        let path = directory.path().join("config");
+        let content = format!("{BEGINNING}    server: https://127.0.0.1:4711\n");
+        let mut file = KubeconfigFile::write(&path, content)?;
+        file.is_kept = true;
+        drop(file);
+        assert_eq!(super::port_of_kubeconfig(&path), Some(4711));
+        std::fs::write(&path, "server: https://127.0.0.1:4711")?;
+        assert_eq!(super::port_of_kubeconfig(&path), None);
         Ok(())
     }
 

@@ -29,7 +29,7 @@ mod ports;
 pub use builder::{Builder, Listen, StartError};
 pub use data::Data;
 pub use embedded::{Embedded, StopError};
-pub use kubeconfig::{KubeconfigError, is_own_kubeconfig};
+pub use kubeconfig::{KubeconfigError, is_own_kubeconfig, port_of_kubeconfig};
 #[cfg(target_os = "linux")]
 pub use local::Local;
 pub use node::NodeOptions;
@@ -39,3 +39,4 @@ pub use sundown_driver::{Counts, DriverHandle, WaitError, controllers};
 pub use sundown_engine::Explanation;
 pub use sundown_node::ClosedPaths;
 pub use sundown_server::Durability;
+pub use sundown_server::Usage;

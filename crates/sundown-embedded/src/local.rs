@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kube::Client;
 use sundown_driver::{DriverHandle, WaitError};
 use sundown_engine::Brake;
+use sundown_server::{Shared, Usage};
 
 use crate::machine::Machine;
 
@@ -20,6 +21,7 @@ pub struct Local {
     pub(crate) client: Client,
     pub(crate) driver: DriverHandle,
     pub(crate) machine: Option<Arc<Machine>>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl std::fmt::Debug for Local {
@@ -35,6 +37,11 @@ impl Local {
     /// A client in this process, with the rights of the administrator.
     pub fn client(&self) -> Client {
         self.client.clone()
+    }
+
+    /// How clients use it that come over HTTPS; those in this process do not count.
+    pub fn usage(&self) -> Usage {
+        self.shared.usage()
     }
 
     /// Whether pods run here at all.

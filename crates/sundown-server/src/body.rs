@@ -34,6 +34,18 @@ impl Body {
         Self::Stream(lines::stream(watch, shared, stop).boxed())
     }
 
+    /// Keeps something as long as a stream lasts; what is whole is on its way already.
+    pub(crate) fn hold<T: Send + 'static>(&mut self, held: T) {
+        if let Self::Stream(lines) = self {
+            let before = std::mem::replace(lines, futures::stream::empty().boxed());
+            let holding = move |it| {
+                let _held = &held;
+                it
+            };
+            *lines = before.map(holding).boxed();
+        }
+    }
+
     /// The stream of a log. It ends by itself, or when `stop` is asked.
     pub(crate) fn log(text: BoxStream<'static, Bytes>, stop: Stop) -> Self {
         let stopped = async move { stop.asked().await };

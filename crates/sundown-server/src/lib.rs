@@ -30,6 +30,7 @@ pub use https::{Front, Https, HttpsError};
 pub use identity::{Identity, IdentityError, KeepError};
 pub use kubeconfig::{Credential, write_private};
 pub use logs::PodLogs;
+pub use metrics::Usage;
 pub use sequencer::Durability;
 pub use service::{ApiService, BODY_BYTES_MAX};
 pub use shared::{OpenError, Reply, Shared};

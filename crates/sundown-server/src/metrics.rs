@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sundown_api::Request;
@@ -17,6 +17,10 @@ const SERIES_MAX: usize = 2000;
 pub(crate) struct Metrics {
     requests: Mutex<BTreeMap<Label, u64>>,
     watches: Arc<AtomicI64>,
+    /// Requests of clients that came by a connection and showed who they are.
+    outside: AtomicU64,
+    /// Of those, how many are answered piece by piece right now.
+    streams: Arc<AtomicI64>,
 }
 
 /// What a request is counted under.
@@ -24,7 +28,17 @@ pub(crate) struct Metrics {
 pub(crate) struct Label {
     verb: &'static str,
     group: String,
+    subresource: String,
     resource: String,
+}
+
+/// How clients from outside use a server.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// How many requests were answered so far.
+    pub requests: u64,
+    /// Whether one of them follows a watch or a log right now.
+    pub is_followed: bool,
 }
 
 /// An open watch, counted until it is dropped.
@@ -46,6 +60,7 @@ impl Metrics {
         label.resource.push_str(&code);
         if requests.len() >= SERIES_MAX && !requests.contains_key(&label) {
             label.group.clear();
+            label.subresource.clear();
             label.resource = format!("other\u{0}{code}");
         }
         *requests.entry(label).or_default() += 1;
@@ -55,6 +70,25 @@ impl Metrics {
     pub(crate) fn open_watch(&self) -> Open {
         self.watches.fetch_add(1, Ordering::Relaxed);
         Open(Arc::clone(&self.watches))
+    }
+
+    /// Counts a request of a client from outside.
+    pub(crate) fn enter(&self) {
+        self.outside.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts an answer to such a client as open.
+    pub(crate) fn open_stream(&self) -> Open {
+        self.streams.fetch_add(1, Ordering::Relaxed);
+        Open(Arc::clone(&self.streams))
+    }
+
+    /// How much clients from outside asked so far.
+    pub(crate) fn usage(&self) -> Usage {
+        Usage {
+            requests: self.outside.load(Ordering::Relaxed),
+            is_followed: self.streams.load(Ordering::Relaxed) > 0,
+        }
     }
 
     /// Everything, as `/metrics` shows it.
@@ -67,11 +101,11 @@ impl Metrics {
         for (label, count) in &*requests {
             let (resource, code) = label.resource.split_once('\u{0}').unwrap_or_default();
             let (group, verb) = (escaped(&label.group), label.verb);
-            let resource = escaped(resource);
+            let (resource, subresource) = (escaped(resource), escaped(&label.subresource));
             let written = writeln!(
                 text,
                 "apiserver_request_total{{code=\"{code}\",group=\"{group}\",resource=\"{resource}\",\
-                 verb=\"{verb}\"}} {count}"
+                 subresource=\"{subresource}\",verb=\"{verb}\"}} {count}"
             );
             written.expect("a String takes everything");
         }
@@ -99,15 +133,20 @@ impl Label {
             ["apis", group, _, rest @ ..] => (*group, rest),
             _ => ("", &[][..]),
         };
-        let (resource, is_named) = match rest {
-            ["namespaces", _, resource, rest @ ..] | [resource, rest @ ..] => {
-                (*resource, !rest.is_empty())
+        let (resource, name, subresource) = match rest {
+            // Of the namespace itself, and of nothing in it.
+            ["namespaces", name, part @ ("status" | "finalize")] => {
+                ("namespaces", Some(name), Some(part))
             }
-            [] => ("", true),
+            ["namespaces", _, resource, rest @ ..] | [resource, rest @ ..] => {
+                (*resource, rest.first(), rest.get(1))
+            }
+            [] => ("", Some(&""), None),
         };
         Self {
-            verb: verb(request, is_named),
+            verb: verb(request, name.is_some()),
             group: group.to_owned(),
+            subresource: subresource.map_or(String::new(), |it| (*it).to_owned()),
             resource: resource.to_owned(),
         }
     }
@@ -133,4 +172,49 @@ fn escaped(value: &str) -> String {
         .replace('\\', "\\\\")
         .replace('"', "\\\"")
         .replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `namespaces/NAME/status` counted as a resource `status`.
+    #[test]
+    fn a_request_counts_under_its_resource_and_its_subresource() {
+        for (path, resource, subresource, verb) in [
+            ("/api/v1/namespaces/n/status", "namespaces", "status", "GET"),
+            (
+                "/api/v1/namespaces/n/finalize",
+                "namespaces",
+                "finalize",
+                "GET",
+            ),
+            ("/api/v1/namespaces/n", "namespaces", "", "GET"),
+            ("/api/v1/namespaces", "namespaces", "", "LIST"),
+            ("/api/v1/namespaces/n/pods", "pods", "", "LIST"),
+            ("/api/v1/namespaces/n/pods/p/log", "pods", "log", "GET"),
+            (
+                "/apis/ray.io/v1/namespaces/n/rayjobs/j/status",
+                "rayjobs",
+                "status",
+                "GET",
+            ),
+            ("/api/v1/nodes/n/status", "nodes", "status", "GET"),
+            ("/version", "", "", "GET"),
+        ] {
+            let label = Label::of(&Request {
+                method: sundown_api::Method::Get,
+                path: path.to_owned(),
+                query: Vec::new(),
+                content_type: None,
+                accept: None,
+                user_agent: None,
+                if_none_match: None,
+                user: sundown_api::User::admin(),
+                body: Vec::new(),
+            });
+            let found = (&*label.resource, &*label.subresource, label.verb);
+            assert_eq!(found, (resource, subresource, verb), "{path}");
+        }
+    }
 }

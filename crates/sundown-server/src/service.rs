@@ -65,6 +65,15 @@ impl ApiService {
         }
     }
 
+    /// Whoever came by a connection and showed a credential uses this server, as long as an answer lasts.
+    fn note_use(&self, body: &mut Body) {
+        if self.trial.as_ref().is_some_and(|it| it.is_trusted()) {
+            let metrics = &self.shared.metrics;
+            metrics.enter();
+            body.hold(metrics.open_stream());
+        }
+    }
+
     async fn answer<B: http_body::Body>(&self, request: http::Request<B>) -> http::Response<Body> {
         let audit_id = self.shared.entropy().uuid();
         let is_head = request.method() == http::Method::HEAD;
@@ -81,6 +90,7 @@ impl ApiService {
             },
             Err(failure) => wire::write(failure.response(), &audit_id),
         };
+        self.note_use(response.body_mut());
         if is_head {
             // hyper leaves the body out for HTTP/1.1 only; in HTTP/2 curl takes it for an error.
             *response.body_mut() = Body::whole(Vec::new());

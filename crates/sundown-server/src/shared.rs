@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use crate::bodies::Bodies;
 use crate::keys::Keys;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Usage};
 use crate::sequencer::{Durability, Sequencer};
 use crate::status::Failure;
 use crate::tasks::panic_message;
@@ -208,6 +208,11 @@ impl Shared {
     /// The published state from now on; `changed` resolves after each commit.
     pub fn subscribe(&self) -> watch::Receiver<Arc<Server>> {
         self.core.published.subscribe()
+    }
+
+    /// How clients from outside use it.
+    pub fn usage(&self) -> Usage {
+        self.metrics.usage()
     }
 
     /// How many writes wait to be made durable; none in memory.

@@ -57,12 +57,13 @@ Exit code: 0 a control plane is up, 1 none is, 2 wrong usage.")]
     Status(Place),
     /// End all pods, then the control plane; what is stored stays
     #[command(after_help = "\
-Example:
+Examples:
   sundown down
+  sundown down --delete
 
 Jobs that have not come to their end stay, and go on when a control plane is up again.
 Exit code: 0 nothing runs any more, 1 something is left, 2 wrong usage.")]
-    Down(Place),
+    Down(Down),
     /// End everything and remove what the control plane stored, after asking
     #[command(after_help = "\
 Examples:
@@ -261,6 +262,15 @@ pub(crate) struct Place {
     /// Its data directory [default: `$SUNDOWN_DATA`, else the user's state directory]
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Down {
+    #[command(flatten)]
+    pub(crate) place: Place,
+    /// First delete all clusters and all jobs that have not come to their end, so that none comes back
+    #[arg(long)]
+    pub(crate) delete: bool,
 }
 
 #[derive(Debug, Args)]

@@ -1,18 +1,21 @@
 //! `sundown down`: ends the pods, then the control plane, then the node, and says what became of each.
 
+mod delete;
+
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::Value;
 use sundown_node::{Node, NodeError};
 use tokio::time::{Instant, sleep};
 
-use crate::arguments::{Output, Place};
+use crate::arguments::{Down, Output};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Graces, Held};
-use crate::objects::{self, Unfinished};
+use crate::objects::{self, Known, Unfinished};
 use crate::terminal::one_line;
 use crate::{data, output};
 
@@ -30,15 +33,22 @@ pub(crate) struct Ended {
     pub(crate) steps: Vec<String>,
     /// Jobs that have not come to their end, and go on when a control plane is up again.
     pub(crate) unfinished: Vec<Unfinished>,
+    /// Clusters that are stored, and are made again when a control plane is up again.
+    pub(crate) clusters: Vec<Unfinished>,
 }
 
 /// Ends what is up.
-pub(crate) async fn run(place: &Place, output: Output) -> Result<ExitCode, Complaint> {
-    let directory = data::directory(place.data_dir.as_deref())?;
-    let ended = match data::find(&directory)? {
+pub(crate) async fn run(arguments: &Down, output: Output) -> Result<ExitCode, Complaint> {
+    let directory = data::directory(arguments.place.data_dir.as_deref())?;
+    let state = data::find(&directory)?;
+    if let Some(state) = state.as_deref().filter(|_| arguments.delete) {
+        delete::all(&directory, state, output).await?;
+    }
+    let ended = match state {
         Some(state) => end(&directory, &state, output).await?,
         None => Ended::default(),
     };
+    forget_kubeconfig(&directory);
     match output {
         Output::Text => output::print(&in_words(&ended, &directory))?,
         Output::Json => output::print_json(&ended)?,
@@ -63,7 +73,7 @@ pub(crate) async fn end(data: &Path, state: &Path, output: Output) -> Result<End
     match control::connect(data, state).await {
         Ok(held) => {
             ended.was_up = true;
-            ended.unfinished = unfinished_jobs(&held).await;
+            (ended.unfinished, ended.clusters) = what_stays(&held).await;
             let down = control::down(state, &mut tell).await;
             down.map_err(|error| failed(&error))?;
         }
@@ -78,14 +88,31 @@ pub(crate) async fn end(data: &Path, state: &Path, output: Output) -> Result<End
     Ok(ended)
 }
 
-async fn unfinished_jobs(held: &Held) -> Vec<Unfinished> {
+/// Jobs that have not come to their end, and clusters.
+async fn what_stays(held: &Held) -> (Vec<Unfinished>, Vec<Unfinished>) {
     let Ok(connection) = sundown_driver::connect(Some(&held.kubeconfig)).await else {
-        return Vec::new();
+        return Default::default();
     };
     let found = objects::unfinished(&connection.client).await;
-    let mut found = found.unwrap_or_default();
-    found.retain(|it| it.kind != "pod");
-    found
+    let mut jobs = found.unwrap_or_default();
+    jobs.retain(|it| it.kind != "pod");
+    let clusters = objects::list(&connection.client, Known::RayCluster, None).await;
+    let clusters = clusters.unwrap_or_default();
+    // What a job owns goes on with it, or goes with it.
+    let is_own = |it: &&Value| objects::list_in(it, "/metadata/ownerReferences").is_empty();
+    let clusters = clusters.iter().filter(is_own);
+    let clusters = clusters.map(|it| Unfinished::of(Known::RayCluster, it));
+    (jobs, clusters.collect())
+}
+
+/// One that ended by itself left its kubeconfig for the next; now none is wanted.
+fn forget_kubeconfig(directory: &Path) {
+    let path = data::kubeconfig(directory);
+    if sundown_embedded::is_own_kubeconfig(&path)
+        && let Err(error) = std::fs::remove_file(&path)
+    {
+        tracing::warn!(%error, path = %path.display(), "remove the kubeconfig");
+    }
 }
 
 /// A node that outlived its control plane, or has nothing to run any more.
@@ -149,6 +176,16 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
         }
         text.push('\n');
     }
+    if !ended.clusters.is_empty() {
+        text.push_str("\nStored. These are made again by the next control plane:\n");
+        for it in &ended.clusters {
+            let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
+            let _ = writeln!(text, "  {}", one_line(&row));
+        }
+        text.push_str(
+            "`sundown down --delete` deletes them, while a control plane is up: sundown up\n\n",
+        );
+    }
     text += match (ended.was_up, ended.steps.is_empty()) {
         (true, _) => "the control plane has ended, and nothing of its pods is left",
         (false, false) => "no control plane was up; its pods have ended",
@@ -160,6 +197,20 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// They came back without a word at the next start.
+    #[test]
+    fn clusters_that_stay_are_named() {
+        let cluster = serde_json::json!({"metadata": {"name": "c", "namespace": "n"}});
+        let ended = Ended {
+            was_up: true,
+            clusters: vec![Unfinished::of(Known::RayCluster, &cluster)],
+            ..Ended::default()
+        };
+        let text = in_words(&ended, Path::new("/d"));
+        assert!(text.contains("  raycluster/c -n n\n"), "{text}");
+        assert!(text.contains("sundown down --delete"), "{text}");
+    }
 
     #[test]
     fn files_of_ended_pods_are_no_leftover_of_processes() {

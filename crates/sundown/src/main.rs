@@ -57,8 +57,8 @@ fn run(arguments: &Arguments, started_at: Instant) -> Result<ExitCode, Complaint
         }
         Command::Status(place) => runtime(tokio::runtime::Builder::new_current_thread())?
             .block_on(status::run(place, output)),
-        Command::Down(place) => runtime(tokio::runtime::Builder::new_current_thread())?
-            .block_on(down::run(place, output)),
+        Command::Down(arguments) => runtime(tokio::runtime::Builder::new_current_thread())?
+            .block_on(down::run(arguments, output)),
         Command::Reset(reset) => runtime(tokio::runtime::Builder::new_current_thread())?
             .block_on(reset::run(reset, output)),
         Command::Env(env) => {

@@ -79,6 +79,18 @@ pub(crate) struct Unfinished {
     pub(crate) state: String,
 }
 
+impl Unfinished {
+    /// By what the server shows of an object.
+    pub(crate) fn of(kind: Known, object: &Value) -> Self {
+        Self {
+            kind: kind.word(),
+            namespace: text(object, "/metadata/namespace").to_owned(),
+            name: text(object, "/metadata/name").to_owned(),
+            state: state(kind, object),
+        }
+    }
+}
+
 /// A text in an object; empty if there is none.
 pub(crate) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object
@@ -152,12 +164,7 @@ pub(crate) async fn unfinished(client: &Client) -> Result<Vec<Unfinished>, kube:
     for kind in [Known::RayJob, Known::Job, Known::Pod] {
         let all = list(client, kind, None).await?;
         let open = all.iter().filter(|object| is_unfinished(kind, object));
-        found.extend(open.map(|object| Unfinished {
-            kind: kind.word(),
-            namespace: text(object, "/metadata/namespace").to_owned(),
-            name: text(object, "/metadata/name").to_owned(),
-            state: state(kind, object),
-        }));
+        found.extend(open.map(|object| Unfinished::of(kind, object)));
     }
     Ok(found)
 }

@@ -18,7 +18,9 @@ mod snapshot;
 mod step;
 mod target;
 mod trouble;
+mod waits;
 mod watch;
+mod without_job;
 
 use std::io::Read as _;
 use std::path::Path;
@@ -41,6 +43,10 @@ use target::Target;
 /// The exit code of a run that was stopped, as a shell tells it of SIGINT.
 const STOPPED: u8 = 130;
 
+/// What a user is told who stops a run that cleans up already.
+const GOING: &str =
+    "what was applied is being deleted already; once more ends this and leaves the rest";
+
 /// How often the file is applied when the control plane is lost meanwhile.
 const TRIES_MAX: usize = 3;
 
@@ -48,6 +54,14 @@ const TRIES_MAX: usize = 3;
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
     let manifest = read(&arguments.file)?;
     let mut screen = Screen::new(output, arguments.raw);
+    for it in &manifest.duplicates {
+        let (file, line) = (arguments.file.display(), it.line);
+        let text = format!(
+            "{file}:{line}: {} is given twice; the last one counts",
+            it.field
+        );
+        screen.tell(&Event::Note { text: &text })?;
+    }
     let mut signals = Signals::listen(screen.is_live())?;
     let directory = data::directory(arguments.place.data_dir.as_deref())?;
     let directory = std::path::absolute(directory)?;
@@ -80,13 +94,10 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
     };
     let (applied, is_repeated) = applied;
     let Some(target) = target(&manifest, &applied, is_repeated)? else {
-        return tokio::select! {
-            done = finish_without_job(&plane, arguments, &applied, &mut screen) => done,
-            _ = signals.next() => {
-                remove::tell_left(&mut screen, &applied)?;
-                Ok(ExitCode::from(STOPPED))
-            }
-        };
+        if !arguments.rm {
+            return Ok(ExitCode::SUCCESS);
+        }
+        return without_job::remove(&plane, &applied, &mut screen, &mut signals).await;
     };
     let options = Options {
         removes: arguments.rm,
@@ -143,12 +154,18 @@ fn read(file: &Path) -> Result<Manifest, Complaint> {
             .because(&error)
     })?;
     manifest::read(&content).map_err(|error| {
-        let complaint = Complaint::usage(error.to_string()).at(place);
+        let complaint = Complaint::usage(error.to_string());
         match error {
+            manifest::ManifestError::Unreadable(error) => {
+                complaint.at(format!("{place}:{}:{}", error.line, error.column))
+            }
             manifest::ManifestError::ManyJobs(_) => {
+                let complaint = complaint.at(place);
                 complaint.help("put each job into a file of its own")
             }
-            _ => complaint,
+            manifest::ManifestError::Empty | manifest::ManifestError::Incomplete { .. } => {
+                complaint.at(place)
+            }
         }
     })
 }
@@ -252,21 +269,4 @@ fn has_run(target: &Target, how: &str) -> Complaint {
     Complaint::new(format!("{name} has run already: {how}"))
         .help(format!("to run it again delete it first: kubectl delete {name} -n {namespace}"))
         .help("with --rm a run deletes what it applied; with metadata.generateName each run has a name of its own")
-}
-
-async fn finish_without_job(
-    plane: &Plane,
-    arguments: &Run,
-    applied: &[Applied],
-    screen: &mut Screen,
-) -> Result<ExitCode, Complaint> {
-    if arguments.rm {
-        let names = remove::delete_all(&plane.client(), applied).await?;
-        let count = names.len();
-        screen.tell(&Event::Removed {
-            objects: &names,
-            count,
-        })?;
-    }
-    Ok(ExitCode::SUCCESS)
 }

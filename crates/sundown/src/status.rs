@@ -125,7 +125,9 @@ async fn runs(held: &Held) -> Result<Vec<Running>, Complaint> {
 fn in_words(told: &Told) -> String {
     let data = told.data.display();
     let (Some(hello), Some(standing)) = (&told.hello, &told.standing) else {
-        let mut text = format!("no control plane is up\n\n  data  {data}\n");
+        let mut text = format!(
+            "no control plane is up\n\n  data  {data}\n\nto start one: sundown run FILE, or sundown up\n"
+        );
         if !told.orphans.is_empty() {
             let count = told.orphans.len();
             let _ = write!(

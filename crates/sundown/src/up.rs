@@ -138,7 +138,10 @@ async fn serve(
         }
         () = &mut answering => Ok(()),
         _ = is_down.wait_for(|is_down| *is_down) => Ok(()),
-        () = control::until_unused(&local, clients), if arguments.while_used => Ok(()),
+        () = control::until_unused(&local, clients), if arguments.while_used => {
+            embedded.keep_kubeconfigs();
+            Ok(())
+        }
     };
     let pods = objects::unfinished(&local.client()).await;
     // What cannot be told runs.
@@ -192,7 +195,7 @@ async fn end_node(state: &Path, pods: usize) {
 
 async fn start(arguments: &Up, places: &Places, ray: &RayConfig) -> Result<Embedded, Complaint> {
     let listen = Listen {
-        address: (Ipv4Addr::LOCALHOST, arguments.port).into(),
+        address: (Ipv4Addr::LOCALHOST, port(arguments, places)).into(),
         kubeconfigs: places.kubeconfigs.clone(),
     };
     let mut builder = Embedded::builder()
@@ -245,6 +248,20 @@ async fn start(arguments: &Up, places: &Places, ray: &RayConfig) -> Result<Embed
             | E::Rights(_) => complaint,
         }
     })
+}
+
+/// The one that was asked for; else that of the last control plane, if it is free, so that kubeconfigs which
+/// were copied or exported lead here again.
+fn port(arguments: &Up, places: &Places) -> u16 {
+    let own = places.data.as_deref().map(data::kubeconfig);
+    match own.and_then(|path| sundown_embedded::port_of_kubeconfig(&path)) {
+        Some(port) if arguments.port == 0 && is_free(port) => port,
+        Some(_) | None => arguments.port,
+    }
+}
+
+fn is_free(port: u16) -> bool {
+    std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
 fn node_options(

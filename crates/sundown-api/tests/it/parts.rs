@@ -294,3 +294,29 @@ fn bodies_may_be_yaml() {
     });
     assert_eq!(reply.code, 400);
 }
+
+/// As `sigs.k8s.io/yaml` reads it: octals were texts, and what is given twice was refused always.
+#[test]
+fn bodies_in_yaml_are_those_of_upstream() {
+    let mut world = World::new();
+    let body = "metadata: {name: p}\nmetadata: {name: q}\nspec:\n  containers: [{name: c, image: i}]\n  \
+                volumes: [{name: v, configMap: {name: m, defaultMode: 0777}}]\n";
+    let plain = request(Method::Post, PODS, &Value::Null);
+    let sent = |validation: &str| Request {
+        content_type: Some("application/yaml".into()),
+        body: body.as_bytes().to_vec(),
+        query: vec![("fieldValidation".into(), validation.into())],
+        ..plain.clone()
+    };
+    let refused = world.send(&sent("Strict"));
+    assert_eq!(refused.code, 400);
+    let message = refused.json["message"].as_str().unwrap();
+    assert!(
+        message.contains("line 2: key \"metadata\" already set in map"),
+        "{message}"
+    );
+    let reply = world.send(&sent("Ignore"));
+    let pod = &reply.ok().json;
+    assert_eq!(pod["metadata"]["name"], "q");
+    assert_eq!(pod["spec"]["volumes"][0]["configMap"]["defaultMode"], 511);
+}

@@ -32,9 +32,23 @@ pub(crate) fn field(spec: &ClusterSpec, metadata: &Metadata, gates: &Gates) -> O
         .map(|name| format!("annotation {name}"))
 }
 
-/// What is said about it.
+/// What is said about it, with what to use instead.
 pub(crate) fn message(field: &str) -> String {
-    format!("{field} is not supported by Sundown yet")
+    let instead = instead(field);
+    format!("{field} is not supported by Sundown yet; {instead}")
+}
+
+fn instead(field: &str) -> &'static str {
+    let name = field.rsplit('.').next().unwrap_or(field);
+    match name {
+        "enableInTreeAutoscaling" => "set replicas of each worker group to what the job needs",
+        "authOptions" => "leave it out, or set its mode to disabled",
+        "enableIngress" => "leave it out: sundown run prints an address of the dashboard",
+        "networkPolicy" => "leave it out: nothing from outside reaches pods here",
+        "submissionMode SidecarMode" => "use K8sJobMode or HTTPMode",
+        _ if name.starts_with("numOfHosts") => "use more replicas with fewer hosts",
+        _ => "leave it out",
+    }
 }
 
 /// Without a mode upstream makes a secret that no pod knows of; with `disabled` it makes nothing.

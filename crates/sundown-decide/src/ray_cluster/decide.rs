@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use sundown_kinds::ray_cluster::summary::{self, Observed, Pass};
+use sundown_kinds::ray_cluster::summary::{self, Observed, Pass, STATE_FAILED};
 use sundown_kinds::ray_cluster::{ClusterStatus, validate};
 use sundown_kinds::{Invalid, RayCluster, Settings};
 use sundown_model::{Action, Cache, Decision, Facts, Object, Part};
@@ -26,7 +26,13 @@ pub(super) fn decide(
         Ok(cluster) => cluster,
         Err(malformed) => {
             let why = malformed.to_string();
-            return refuse(object, "InvalidRayClusterSpec", "spec is invalid", &why);
+            return refuse(
+                object,
+                None,
+                "InvalidRayClusterSpec",
+                "spec is invalid",
+                &why,
+            );
         }
     };
     if cluster.is_managed_elsewhere() {
@@ -36,7 +42,7 @@ pub(super) fn decide(
         return Decision::idle(Reason::Deleting);
     }
     if let Some((event, what, Invalid(why))) = first_flaw(&cluster, settings) {
-        return refuse(object, event, what, &why);
+        return refuse(object, Some(&cluster), event, what, &why);
     }
     if let Some(field) = unsupported::field(&cluster.spec, &cluster.metadata, &settings.gates) {
         return refuse_by_name(object, &cluster, field);
@@ -79,10 +85,33 @@ fn first_flaw(
         .find_map(|(event, what, result)| Some((event, what, result.err()?)))
 }
 
-fn refuse(object: &Object, event: &str, what: &str, why: &str) -> Decision<Reason> {
+/// Says what is wrong in an event and in the status, and makes nothing. What cannot be read has no status that
+/// could be written.
+fn refuse(
+    object: &Object,
+    cluster: Option<&RayCluster>,
+    event: &str,
+    what: &str,
+    why: &str,
+) -> Decision<Reason> {
     let message = format!("The RayCluster {what} {}: {why}", place(object.key()));
+    let mut actions = vec![note(object, true, event, message)];
+    actions.extend(cluster.and_then(|cluster| write_refusal(object, cluster, why)));
     let why = why.to_owned();
-    Decision::act(note(object, true, event, message), Reason::Invalid { why })
+    Decision::act_all(actions, Reason::Invalid { why })
+}
+
+/// A cluster that never began has failed; one that runs goes on as it is.
+fn write_refusal(object: &Object, cluster: &RayCluster, why: &str) -> Option<Action> {
+    let mut status = ClusterStatus {
+        reason: why.to_owned(),
+        observed_generation: cluster.metadata.generation,
+        ..cluster.status.clone()
+    };
+    if status.state.is_empty() {
+        STATE_FAILED.clone_into(&mut status.state);
+    }
+    write_status(object, &cluster.status, &status)
 }
 
 /// Says which field it is in an event and in the status, and makes nothing.
@@ -93,12 +122,7 @@ fn refuse_by_name(object: &Object, cluster: &RayCluster, field: String) -> Decis
         place(object.key())
     );
     let mut actions = vec![note(object, true, "InvalidRayClusterSpec", told)];
-    let status = ClusterStatus {
-        reason: message,
-        observed_generation: cluster.metadata.generation,
-        ..cluster.status.clone()
-    };
-    actions.extend(write_status(object, &cluster.status, &status));
+    actions.extend(write_refusal(object, cluster, &message));
     Decision::act_all(actions, Reason::Unsupported { field })
 }
 

@@ -86,6 +86,9 @@ fn says_what_is_wrong_and_makes_nothing() {
         note.message,
         format!("The RayCluster spec is invalid here/demo: {why}")
     );
+    // Its status was empty, and `sundown run` waited for it without end.
+    assert_eq!(status(&stage)["state"], "failed");
+    assert_eq!(status(&stage)["reason"], why);
     let malformed = a_cluster().with("/spec/suspend", json!("yes"));
     let why = "spec.suspend: expected a boolean".to_owned();
     check(malformed, &Reason::Invalid { why });
@@ -132,8 +135,9 @@ fn refuses_by_name_what_nothing_makes_yet() {
         let after = stage.settle(&demo());
         assert_eq!(
             status(&stage)["reason"],
-            format!("{field} is not supported by Sundown yet")
+            crate::ray::unsupported::message(&field)
         );
+        assert_eq!(status(&stage)["state"], "failed");
         assert!(stage.notes[0].warning && stage.notes[0].message.contains(&field));
         assert_eq!(after.reason, Reason::Unsupported { field });
         assert!(stage.of("pods").is_empty() && stage.of("services").is_empty());

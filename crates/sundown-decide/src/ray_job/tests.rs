@@ -354,7 +354,7 @@ fn refuses_by_name_what_is_not_supported_yet() {
         ),
     ] {
         let mut stage = stage(a_ray_job().with(pointer, value));
-        let why = format!("{field} is not supported by Sundown yet");
+        let why = crate::ray::unsupported::message(field);
         assert_eq!(
             stage.settle(&counter()).reason,
             Reason::Invalid { why: why.clone() }

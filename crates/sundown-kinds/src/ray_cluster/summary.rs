@@ -40,6 +40,9 @@ pub struct Observed<'a> {
     pub pass: Pass<'a>,
 }
 
+/// The state of a cluster that was refused before it began.
+pub const STATE_FAILED: &str = "failed";
+
 /// The status that the cluster should have.
 pub fn summarize(observed: &Observed<'_>, gates: &Gates, now: Timestamp) -> ClusterStatus {
     let cluster = observed.cluster;
@@ -52,6 +55,10 @@ pub fn summarize(observed: &Observed<'_>, gates: &Gates, now: Timestamp) -> Clus
         Pass::Succeeded => status.reason.clear(),
         Pass::Failed { message, .. } => message.clone_into(&mut status.reason),
     }
+    // It was refused, and is no more.
+    if status.state == STATE_FAILED {
+        status.state.clear();
+    }
     if is_complete(observed) {
         status.state = "ready".into();
     }
@@ -63,7 +70,7 @@ pub fn summarize(observed: &Observed<'_>, gates: &Gates, now: Timestamp) -> Clus
     }
     set_endpoints(&mut status, observed.service);
     status.head = head_info(observed);
-    if status.state != cluster.status.state {
+    if status.state != cluster.status.state && !status.state.is_empty() {
         status
             .state_transition_times
             .insert(status.state.clone(), now);

@@ -16,9 +16,9 @@ pub fn runtime_env(yaml: &str) -> Result<Option<Map<String, Value>>, RuntimeEnvE
     if yaml.trim().is_empty() {
         return Ok(None);
     }
-    let read: Value = serde_saphyr::from_str(yaml)
-        .map_err(|error| failed(error.without_snippet().to_string()))?;
-    let found = match read {
+    let read =
+        sundown_yaml::read(yaml).map_err(|error| failed(error.without_text().to_string()))?;
+    let found = match read.value {
         Value::Null => return Ok(None),
         Value::Object(members) => {
             let members = members.into_iter();

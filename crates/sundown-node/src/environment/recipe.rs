@@ -91,6 +91,12 @@ pub enum RuleError {
         #[source]
         source: std::io::Error,
     },
+    #[error("the image rules {file} cannot be trusted any more")]
+    Distrusted {
+        file: String,
+        #[source]
+        source: sundown_files::TrustError,
+    },
     #[error("the image rules {file} are not a list of rules")]
     Malformed {
         file: String,
@@ -108,6 +114,8 @@ pub enum RuleError {
 pub struct Rules {
     own: Vec<Rule>,
     file: String,
+    /// Where they were read, so that they can be read again.
+    path: Option<std::path::PathBuf>,
 }
 
 impl Rules {
@@ -120,11 +128,31 @@ impl Rules {
                 return Ok(Self {
                     own: Vec::new(),
                     file: name,
+                    path: Some(file.to_owned()),
                 });
             }
             Err(source) => return Err(RuleError::Read { file: name, source }),
         };
-        Self::parse(&text, name)
+        let rules = Self::parse(&text, name)?;
+        Ok(Self {
+            path: Some(file.to_owned()),
+            ..rules
+        })
+    }
+
+    /// As the file is now: it is small, and an image is looked for seldom. What was not read stays as it is.
+    pub fn again(&self) -> Result<Self, RuleError> {
+        match &self.path {
+            Some(path) => {
+                let name = || path.display().to_string();
+                sundown_files::check(path).map_err(|source| RuleError::Distrusted {
+                    file: name(),
+                    source,
+                })?;
+                Self::read(path)
+            }
+            None => Ok(self.clone()),
+        }
     }
 
     fn parse(text: &str, file: String) -> Result<Self, RuleError> {
@@ -145,7 +173,11 @@ impl Rules {
             let image = rule.image.clone();
             return Err(RuleError::Relative { file, image });
         }
-        Ok(Self { own, file })
+        Ok(Self {
+            own,
+            file,
+            path: None,
+        })
     }
 
     /// What stands for an image.

@@ -1,6 +1,7 @@
 //! The cache of environments: what is taken, what is made, what is removed. What lies in it is read in
 //! `entry`.
 
+use std::error::Error as _;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -84,11 +85,20 @@ impl Environments {
         Self { pythons, ..self }
     }
 
+    /// What stands for an image by the rules as they are now: users add one when an image is missing.
+    fn recipe(&self, image: &str) -> Result<Recipe, String> {
+        let rules = self.rules.again().map_err(|error| match error.source() {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        })?;
+        rules.recipe(image).map_err(|unknown| unknown.to_string())
+    }
+
     /// How an image stands.
     pub async fn standing(&self, image: &str) -> Standing {
-        let recipe = match self.rules.recipe(image) {
+        let recipe = match self.recipe(image) {
             Ok(recipe) => recipe,
-            Err(unknown) => return Standing::Unavailable(unknown.to_string()),
+            Err(why) => return Standing::Unavailable(why),
         };
         match recipe {
             Recipe::Packages {
@@ -126,7 +136,7 @@ impl Environments {
             name,
             requirements,
             python,
-        }) = self.rules.recipe(image)
+        }) = self.recipe(image)
         else {
             return Err(MakeError::Unavailable(nameless(image)));
         };

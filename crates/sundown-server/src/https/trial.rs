@@ -77,7 +77,7 @@ impl Trial {
         });
     }
 
-    pub(super) fn is_trusted(&self) -> bool {
+    pub(crate) fn is_trusted(&self) -> bool {
         self.is_trusted.load(Ordering::Relaxed)
     }
 

@@ -10,5 +10,6 @@ mod load;
 mod logs;
 mod stopping;
 mod time;
+mod usage;
 mod withdrawn;
 mod world;

@@ -198,6 +198,9 @@ async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, 
     };
     let unknown = || {
         let kind = text(object, "/kind");
+        if version.split('/').next() == Some("ray.io") {
+            return ApplyError::Refused(unsupported(object, kind));
+        }
         let complaint = Complaint::new(format!("the server has no kind {kind} in {version}"));
         let complaint = complaint.at(manifest::name(object));
         ApplyError::Refused(complaint.help("see what it has: kubectl api-resources"))
@@ -225,6 +228,13 @@ async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, 
     })
 }
 
+/// A kind of Ray that Sundown does not serve.
+fn unsupported(object: &Value, kind: &str) -> Complaint {
+    Complaint::new(format!("{kind} is not supported by Sundown yet"))
+        .at(manifest::name(object))
+        .help("of ray.io/v1 there are RayJob and RayCluster; docs/ray.md says what of them")
+}
+
 fn refused(object: &Value, error: &kube::Error) -> ApplyError {
     let complaint = complaint(object, error);
     match error {
@@ -244,7 +254,8 @@ fn complaint(object: &Value, error: &kube::Error) -> Complaint {
     let causes = status.details.iter().flat_map(|details| &details.causes);
     let fields: Vec<&str> = causes
         .map(|cause| &*cause.field)
-        .filter(|it| !it.is_empty())
+        // Upstream's word for an object as a whole.
+        .filter(|it| !it.is_empty() && *it != "<nil>")
         .collect();
     match fields.first() {
         Some(field) => complaint.at((*field).to_owned()),

@@ -43,15 +43,13 @@ enum What {
 /// How the clean-up stands. With `deletes_finished` the control plane deletes a `RayJob` together with
 /// the cluster that it shuts down.
 pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
-    let due = parts.job.and_then(|job| match parts.target.kind {
-        Known::RayJob => of_ray_job(job, deletes_finished),
-        Known::Job => of_job(job),
-        Known::RayCluster | Known::Pod | Known::Service => None,
-    });
-    if let Some(due) = &due
-        && due.after == 0
-        && is_there(parts, due.what)
-    {
+    let mut dues = match (parts.job, parts.target.kind) {
+        (Some(job), Known::RayJob) => of_ray_job(job, deletes_finished),
+        (Some(job), Known::Job) => of_job(job).into_iter().collect(),
+        (None, _) | (_, Known::RayCluster | Known::Pod | Known::Service) => Vec::new(),
+    };
+    dues.retain(|due| is_there(parts, due.what));
+    if let Some(due) = dues.iter().find(|due| due.after == 0) {
         return Cleanup::Goes(going(parts, due.what));
     }
     // The objects may go before what they own has ended.
@@ -69,10 +67,12 @@ pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
     if ending > 0 {
         return Cleanup::Goes(going_count(ending));
     }
-    let later = due.filter(|due| due.after > 0 && is_there(parts, due.what));
+    let later = dues.iter();
+    let later = later.map(|due| format!("{} in {} s", going(parts, due.what), due.after));
+    let later: Vec<String> = later.collect();
     Cleanup::Settled {
         kept: kept(&left),
-        later: later.map(|due| format!("{} in {} s", going(parts, due.what), due.after)),
+        later: (!later.is_empty()).then(|| later.join(", ")),
     }
 }
 
@@ -143,11 +143,13 @@ fn of_job(job: &Value) -> Option<Due> {
     })
 }
 
-/// The soonest that the policy says about the outcome of the job.
-fn of_ray_job(job: &Value, deletes_finished: bool) -> Option<Due> {
-    let job = RayJob::read(job).ok()?;
+/// All that the policy says about the outcome of the job, the soonest first.
+fn of_ray_job(job: &Value, deletes_finished: bool) -> Vec<Due> {
+    let Ok(job) = RayJob::read(job) else {
+        return Vec::new();
+    };
     let CleanUp::Due(dues) = job.clean_up(deletes_finished) else {
-        return None;
+        return Vec::new();
     };
     let dues = dues.into_iter().filter_map(|due| {
         Some(Due {
@@ -155,7 +157,9 @@ fn of_ray_job(job: &Value, deletes_finished: bool) -> Option<Due> {
             after: due.after.into(),
         })
     });
-    dues.min_by_key(|due| due.after)
+    let mut dues: Vec<Due> = dues.collect();
+    dues.sort_by_key(|due| due.after);
+    dues
 }
 
 fn what(policy: DeletionPolicy) -> Option<What> {
@@ -235,6 +239,17 @@ mod tests {
         ]);
         let strategy = json!({"deletionStrategy": {"deletionRules": rules}});
         check(&strategy, true, "raycluster/c goes");
+        // Only the first was told.
+        let rules = json!([
+            {"policy": "DeleteSelf", "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": 60}},
+            {"policy": "DeleteCluster", "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": 30}},
+        ]);
+        let strategy = json!({"deletionStrategy": {"deletionRules": rules}});
+        check(
+            &strategy,
+            true,
+            "kept rayjob/n,raycluster/c later raycluster/c goes in 30 s, rayjob/n goes with all it owns in 60 s",
+        );
         let none = json!({"deletionStrategy": {"onSuccess": {"policy": "DeleteNone"}}});
         check(&none, true, "kept rayjob/n,raycluster/c later ");
     }

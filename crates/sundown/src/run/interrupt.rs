@@ -24,6 +24,8 @@ pub(super) enum Act {
     Ask,
     /// Delete the job and wait until it is gone.
     Stop,
+    /// Say that this is under way already, and that once more ends it.
+    Warn,
     /// End at once and say what is left.
     Leave,
 }
@@ -38,10 +40,12 @@ pub(super) enum Sender {
 }
 
 impl Interrupt {
-    /// Takes a signal; `now` counts from the start of the run.
-    pub(super) fn on_signal(self, sender: Sender, now: Duration) -> (Self, Act) {
+    /// Takes a signal; `now` counts from the start of the run. `is_going`: what was applied is being
+    /// deleted already, so that there is nothing to ask.
+    pub(super) fn on_signal(self, sender: Sender, now: Duration, is_going: bool) -> (Self, Act) {
         match (self, sender) {
             (Self::Stopping, _) => (Self::Stopping, Act::Leave),
+            (Self::None | Self::Asked { .. }, _) if is_going => (Self::Stopping, Act::Warn),
             (Self::None | Self::Asked { .. }, Sender::Process) => (Self::Stopping, Act::Stop),
             (Self::Asked { at }, Sender::Person) if now.saturating_sub(at) <= ANSWER_TIME_MAX => {
                 (Self::Stopping, Act::Stop)
@@ -101,10 +105,22 @@ mod tests {
         ];
         for (before, sender, now, after, act) in cases {
             assert_eq!(
-                before.on_signal(sender, at(now)),
+                before.on_signal(sender, at(now), false),
                 (after, act),
                 "{before:?} {now}"
             );
+        }
+    }
+
+    #[test]
+    fn a_second_signal_ends_a_clean_up_that_waits() {
+        let now = Duration::from_secs(5);
+        for sender in [Sender::Person, Sender::Process] {
+            let (after, act) = Interrupt::None.on_signal(sender, now, true);
+            assert_eq!((after, act), (Interrupt::Stopping, Act::Warn));
+            for next in [Sender::Person, Sender::Process] {
+                assert_eq!(after.on_signal(next, now, true).1, Act::Leave);
+            }
         }
     }
 }

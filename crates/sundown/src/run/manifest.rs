@@ -1,6 +1,7 @@
 //! What a file holds: its documents, and which of them is the job that is followed.
 
 use serde_json::Value;
+use sundown_yaml::{Duplicate, YamlError};
 
 use crate::objects::{Known, text};
 
@@ -8,7 +9,7 @@ use crate::objects::{Known, text};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ManifestError {
     #[error("this is neither YAML nor JSON: {0}")]
-    Unreadable(String),
+    Unreadable(#[from] YamlError),
     #[error("there is no object in it")]
     Empty,
     #[error("document {number} has no {field}")]
@@ -23,13 +24,18 @@ pub(super) struct Manifest {
     pub(super) objects: Vec<Value>,
     /// Which of them is the job.
     pub(super) job: Option<usize>,
+    /// What is given twice; the last of it counts.
+    pub(super) duplicates: Vec<Duplicate>,
 }
 
 /// Reads a file: YAML with one or more documents, or JSON; a List stands for its items.
 pub(super) fn read(content: &str) -> Result<Manifest, ManifestError> {
-    let documents: Vec<Value> = serde_saphyr::from_multiple(content)
-        .map_err(|error| ManifestError::Unreadable(error.to_string()))?;
-    let objects: Vec<Value> = documents.into_iter().flat_map(items).collect();
+    let mut duplicates = Vec::new();
+    let mut objects: Vec<Value> = Vec::new();
+    for document in sundown_yaml::documents(content)? {
+        duplicates.extend(document.duplicates);
+        objects.extend(items(document.value));
+    }
     if objects.is_empty() {
         return Err(ManifestError::Empty);
     }
@@ -53,7 +59,11 @@ pub(super) fn read(content: &str) -> Result<Manifest, ManifestError> {
         return Err(ManifestError::ManyJobs(names));
     }
     let job = objects.iter().position(|object| is_job(&object));
-    Ok(Manifest { objects, job })
+    Ok(Manifest {
+        objects,
+        job,
+        duplicates,
+    })
 }
 
 /// An object as kubectl names it; a name that is made by the server ends in `*`.
@@ -65,16 +75,27 @@ pub(super) fn name(object: &Value) -> String {
     }
 }
 
+/// A list stands for its items, as in kubectl; those of a list of a kind may leave the kind out.
 fn items(document: Value) -> Vec<Value> {
-    match document {
-        Value::Null => Vec::new(),
-        Value::Object(mut list) if list.get("kind").is_some_and(|it| it == "List") => {
-            match list.remove("items") {
-                Some(Value::Array(items)) => items,
-                _ => Vec::new(),
-            }
+    let of = text(&document, "/kind")
+        .strip_suffix("List")
+        .map(str::to_owned);
+    let version = document["apiVersion"].clone();
+    match (of, document) {
+        (Some(of), Value::Object(mut list)) if list.get("items").is_some_and(Value::is_array) => {
+            let Some(Value::Array(items)) = list.remove("items") else {
+                return Vec::new();
+            };
+            let named = items.into_iter().map(|mut item| {
+                if item.is_object() && item["kind"].is_null() && !of.is_empty() {
+                    item["kind"] = of.clone().into();
+                    item["apiVersion"] = version.clone();
+                }
+                item
+            });
+            named.collect()
         }
-        other => vec![other],
+        (_, document) => vec![document],
     }
 }
 
@@ -106,6 +127,22 @@ mod tests {
     }
 
     #[test]
+    fn numbers_are_those_of_kubectl() {
+        let octal = format!("{MAP}spec: {{defaultMode: 0777, on: yes}}\n");
+        let manifest = read(&octal).unwrap();
+        assert_eq!(manifest.objects[0]["spec"]["defaultMode"], 511);
+        assert_eq!(manifest.objects[0]["spec"]["true"], true);
+    }
+
+    #[test]
+    fn a_list_stands_for_its_items() {
+        let inner = "apiVersion: v1\nkind: ConfigMapList\nitems:\n- metadata: {name: a}\n";
+        let manifest = read(inner).unwrap();
+        assert_eq!(name(&manifest.objects[0]), "configmap/a");
+        assert_eq!(manifest.objects[0]["apiVersion"], "v1");
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         let two = format!("{RAY}---\n{JOB}");
         let cases = [
@@ -118,7 +155,10 @@ mod tests {
                 "apiVersion: v1\nkind: Pod\n",
                 "document 1 has no metadata.name",
             ),
-            ("a: [", "neither YAML"),
+            (
+                "a: 1\nb:\n  c: [",
+                "this is neither YAML nor JSON: line 3, column 6, in b.c",
+            ),
             (
                 &two,
                 "2 jobs, and `run` can follow only one: rayjob/train, job/report-*",

@@ -59,9 +59,22 @@ pub(super) fn of(parts: &Parts<'_>) -> Option<Outcome> {
     match parts.target.kind {
         Known::RayJob => of_ray_job(parts, job),
         Known::Job => of_job(parts, job),
-        Known::RayCluster => (text(job, "/status/state") == "ready").then(Outcome::succeeded),
+        Known::RayCluster => of_cluster(job),
         Known::Pod => of_pod(job),
         Known::Service => Some(Outcome::succeeded()),
+    }
+}
+
+/// Ready, or refused as it is now.
+fn of_cluster(cluster: &Value) -> Option<Outcome> {
+    let is_of_now = cluster["status"]["observedGeneration"] == cluster["metadata"]["generation"];
+    match text(cluster, "/status/state") {
+        "ready" => Some(Outcome::succeeded()),
+        "failed" if is_of_now => {
+            let causes = excerpt(text(cluster, "/status/reason"));
+            Some(Outcome::failed("failed", "it is invalid", causes))
+        }
+        _ => None,
     }
 }
 
@@ -206,7 +219,7 @@ mod tests {
 
     fn check(kind: Known, job: Value, pods: Vec<Value>, expect: Option<(&str, u8)>) {
         let mut job = job;
-        job["metadata"] = json!({"uid": "u", "name": "n"});
+        job["metadata"] = json!({"uid": "u", "name": "n", "generation": 1});
         let mut snapshot = Snapshot::default();
         snapshot.take(Seen::Put(kind, job.clone()));
         for (number, mut pod) in pods.into_iter().enumerate() {
@@ -240,6 +253,19 @@ mod tests {
             let status = json!({"jobDeploymentStatus": deployment, "jobStatus": status});
             check(Known::RayJob, json!({"status": status}), Vec::new(), expect);
         }
+    }
+
+    /// It was waited for without end.
+    #[test]
+    fn a_cluster_that_is_refused_has_failed() {
+        let cluster = |state: &str, generation: i64| json!({"status": {"state": state, "observedGeneration": generation, "reason": "why"}});
+        check(Known::RayCluster, json!({}), Vec::new(), None);
+        let ready = cluster("ready", 1);
+        check(Known::RayCluster, ready, Vec::new(), Some(("succeeded", 0)));
+        let refused = cluster("failed", 1);
+        check(Known::RayCluster, refused, Vec::new(), Some(("failed", 1)));
+        // It was changed since.
+        check(Known::RayCluster, cluster("failed", 0), Vec::new(), None);
     }
 
     #[test]

@@ -118,9 +118,17 @@ fn is_over(parts: &Parts<'_>) -> bool {
     }
 }
 
+/// Whether the job was refused, so that nothing of it was ever begun.
+fn is_refused(parts: &Parts<'_>) -> bool {
+    parts.says("/status/jobDeploymentStatus") == "ValidationFailed"
+}
+
 /// The images of its pods are there.
 fn environment(parts: &Parts<'_>) -> Stage {
     let is = |state, text: String| Stage::new(Name::Environment, state, text);
+    if is_refused(parts) {
+        return is(State::Waiting, String::new());
+    }
     let pods = parts.all_pods();
     let image = |pod: &Value| {
         let of = |pointer| {
@@ -132,7 +140,7 @@ fn environment(parts: &Parts<'_>) -> Stage {
     };
     let stuck = pods.iter().filter_map(|pod| trouble::of(pod));
     if let Some(trouble) = stuck.into_iter().find(is_about_image) {
-        return is(State::Stuck, trouble.text);
+        return is(State::Stuck, cause_of_pull(&trouble.text));
     }
     // What one pod runs in is there for all that name the same image.
     let is_there = |image_of: &str| {
@@ -171,6 +179,18 @@ fn is_about_image(trouble: &Trouble) -> bool {
         .any(|reason| trouble.text.starts_with(reason))
 }
 
+/// Why there is no image. Between two tries the same cause is told in other words, which is no news.
+fn cause_of_pull(text: &str) -> String {
+    let Some((_, cause)) = text.rsplit_once("ErrImagePull: ") else {
+        return text.to_owned();
+    };
+    let cause = match cause.strip_prefix("failed to pull image ") {
+        Some(named) => named.split_once("\": ").map_or(cause, |(_, cause)| cause),
+        None => cause,
+    };
+    format!("ErrImagePull: {cause}")
+}
+
 /// Whether any container of the pod has ever run.
 fn has_begun(pod: &Value) -> bool {
     let all = ["/status/initContainerStatuses", "/status/containerStatuses"];
@@ -188,11 +208,19 @@ fn cluster(parts: &Parts<'_>) -> Stage {
     let name = parts.cluster.map(|it| text(it, "/metadata/name"));
     let Some(head) = parts.head() else {
         let refused = refused(parts);
+        let has_failed = parts
+            .cluster
+            .is_some_and(|it| text(it, "/status/state") == "failed");
         return match name {
+            _ if is_refused(parts) => is(State::Waiting, String::new()),
+            _ if has_failed => is(State::Failed, refused.to_owned()),
             _ if is_over(parts) => is(State::Done, "ended".to_owned()),
             _ if !refused.is_empty() => is(State::Stuck, refused.to_owned()),
             Some(name) => is(State::Active, format!("{name}: head wanted")),
-            None => is(State::Waiting, String::new()),
+            None => match missing_cluster(parts) {
+                Some(name) => is(State::Stuck, awaits_cluster(name)),
+                None => is(State::Waiting, String::new()),
+            },
         };
     };
     let pod = text(head, "/metadata/name");
@@ -210,6 +238,17 @@ fn cluster(parts: &Parts<'_>) -> Stage {
     }
 }
 
+/// The cluster that the job selects and that is not there.
+fn missing_cluster<'a>(parts: &Parts<'a>) -> Option<&'a str> {
+    let name = parts.says("/spec/clusterSelector/ray.io~1cluster");
+    let is_there = parts.snapshot.named(Known::RayCluster, name).is_some();
+    (!name.is_empty() && !is_there).then_some(name)
+}
+
+fn awaits_cluster(name: &str) -> String {
+    format!("waits for raycluster/{name}, which clusterSelector names and which is not there")
+}
+
 /// Why something could not be made, in the words of whoever tried: of the cluster, or of the job while it
 /// has none.
 fn refused<'a>(parts: &Parts<'a>) -> &'a str {
@@ -223,7 +262,7 @@ fn refused<'a>(parts: &Parts<'a>) -> &'a str {
 fn workers(parts: &Parts<'_>) -> Stage {
     let is = |state, text: String| Stage::new(Name::Workers, state, text);
     let Some(cluster) = parts.cluster else {
-        return if is_over(parts) {
+        return if is_over(parts) && !is_refused(parts) {
             is(State::Done, "ended".to_owned())
         } else {
             is(State::Waiting, String::new())
@@ -284,8 +323,12 @@ fn submission(parts: &Parts<'_>) -> Stage {
     if parts.submission() == Submission::Interactive
         && parts.says("/status/jobDeploymentStatus") == "Waiting"
     {
-        let help = "waits for a job that you submit; its id goes into the annotation or spec.jobId";
-        return is(State::Active, help.to_owned());
+        let name = &parts.target.name;
+        let help = format!(
+            "waits for a job that you submit; tell its id in spec.jobId: kubectl patch rayjob {name} \
+             --type=merge -p '{{\"spec\":{{\"jobId\":\"ID\"}}}}'"
+        );
+        return is(State::Active, help);
     }
     let pods = parts.own_pods();
     let stuck = pods.iter().filter_map(|pod| trouble::of(pod));

@@ -59,10 +59,16 @@ pub(super) enum Event<'a> {
         objects: &'a [String],
         #[serde(skip_serializing_if = "Option::is_none")]
         later: Option<&'a str>,
+        /// The command that removes it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remove: Option<&'a str>,
     },
     Removed {
         objects: &'a [String],
         count: usize,
+        /// Whether nothing of the file stays.
+        #[serde(skip)]
+        is_all: bool,
     },
 }
 
@@ -293,16 +299,26 @@ fn in_words(event: &Event<'_>) -> Option<String> {
         Event::Result { object, outcome } if outcome.exit_code == 0 => {
             Some(format!("{} {}", one_line(object), outcome.word))
         }
-        Event::Kept { objects, later } => {
+        Event::Kept {
+            objects,
+            later,
+            remove,
+        } => {
             let later = later.map_or(String::new(), |later| format!(" ({later})"));
-            let kept = || one_line(&format!("kept: {}{later}", objects.join(", ")));
+            let remove = remove.map_or(String::new(), |it| format!("; to remove: {it}"));
+            let kept = || one_line(&format!("kept: {}{later}{remove}", objects.join(", ")));
             (!objects.is_empty()).then(kept)
         }
-        Event::Removed { objects, count } if *count > 0 => {
+        Event::Removed {
+            objects,
+            count,
+            is_all,
+        } if *count > 0 => {
             let objects = objects.join(", ");
             let plural = if *count == 1 { "" } else { "s" };
+            let rest = if *is_all { "; nothing is left" } else { "" };
             Some(one_line(&format!(
-                "removed: {objects} ({count} object{plural}); nothing is left"
+                "removed: {objects} ({count} object{plural}){rest}"
             )))
         }
         // A failure is told as a complaint, stages and logs in their own ways.
@@ -324,10 +340,12 @@ mod tests {
             Event::Kept {
                 objects: &objects,
                 later: Some("later\nworkers: done"),
+                remove: Some("kubectl\nworkers: done"),
             },
             Event::Removed {
                 objects: &objects,
                 count: 1,
+                is_all: true,
             },
         ];
         for event in events {

@@ -2,8 +2,8 @@
 //! what was decided.
 
 mod end;
+mod going;
 
-use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -16,17 +16,18 @@ use super::logs::{self, Line, Logs};
 use super::order;
 use super::outcome::{self, Outcome};
 use super::plane::Plane;
-use super::progress::{self, Name, Stage, State};
+use super::progress::{self, Stage, State};
 use super::screen::{Event, Screen};
 use super::signals::Signals;
-use super::snapshot::{Snapshot, uid};
+use super::snapshot::Snapshot;
 use super::step::{self, Sight, Step};
 use super::target::Target;
 use super::watch::Watches;
-use super::{STOPPED, trouble};
+use super::{GOING, STOPPED, trouble};
 use crate::complaint::Complaint;
 use crate::control::{self, Forwarded, Gone, Request};
 use crate::objects::text;
+use going::Beside;
 
 /// How often a live region moves.
 const FRAME: Duration = Duration::from_millis(100);
@@ -45,6 +46,7 @@ pub(super) struct Session {
     plane: Plane,
     target: Target,
     applied: Vec<Applied>,
+    beside: Beside,
     options: Options,
     screen: Screen,
     signals: Signals,
@@ -110,10 +112,12 @@ impl Session {
     ) -> Self {
         let watches = Watches::begin(&plane.clients(), &target.namespace);
         let logs = Logs::new(plane.clients(), plane.state());
+        let beside = Beside::new(&applied, &target.uid, options.removes);
         Self {
             plane,
             target,
             applied,
+            beside,
             options,
             screen,
             signals,
@@ -159,6 +163,7 @@ impl Session {
                 }
             }
             seen = self.watches.next() => self.snapshot.take(seen),
+            removed = self.beside.next() => removed?,
             sender = self.signals.next() => {
                 if let Some(code) = self.on_signal(sender)? {
                     return Ok(Turn::Ends(code));
@@ -231,7 +236,8 @@ impl Session {
 
     fn on_signal(&mut self, sender: Sender) -> Result<Option<ExitCode>, Complaint> {
         let now = self.begun_at.elapsed();
-        let (interrupt, act) = self.interrupt.on_signal(sender, now);
+        let is_going = self.deleted.is_some();
+        let (interrupt, act) = self.interrupt.on_signal(sender, now, is_going);
         self.interrupt = interrupt;
         match act {
             Act::Ask => {
@@ -244,15 +250,18 @@ impl Session {
             Act::Stop => {
                 self.screen.ask(None)?;
                 let text = format!(
-                    "stopping: {} is deleted with all it owns",
+                    "stopping: {} is deleted with all it owns; once more ends this and leaves the rest",
                     self.target.word()
                 );
                 self.screen.tell(&Event::Note { text: &text })?;
             }
+            Act::Warn => {
+                self.screen.ask(None)?;
+                self.screen.tell(&Event::Note { text: GOING })?;
+            }
             Act::Leave => {
                 self.screen.close()?;
-                let left = cleanup::kept(&self.snapshot.descendants(&self.roots()));
-                let text = format!("left as it is: {}", left.join(", "));
+                let text = self.left_behind();
                 self.screen.tell(&Event::Note { text: &text })?;
                 return Ok(Some(ExitCode::from(STOPPED)));
             }
@@ -273,7 +282,7 @@ impl Session {
             self.logs.want(logs::wanted(&parts));
         }
         let cleanup = cleanup::of(&parts, self.plane.hello().deletes_finished);
-        let left = self.snapshot.descendants(&self.roots()).len();
+        let left = self.left_of_job().len();
         let stages = match &self.last {
             Some(last) => last.clone(),
             None => progress::stages(&parts),
@@ -283,7 +292,7 @@ impl Session {
         if let Some(dashboard) = self.dashboard.as_ref().filter(|_| self.screen.is_live()) {
             progress::add_address(&mut stages, &dashboard.open.url());
         }
-        stages.extend(self.clean_up(&cleanup, left));
+        stages.push(self.clean_up(&cleanup));
         self.screen.show(&stages)?;
         self.advise(&stages)?;
         let parts = self.target.parts(&self.snapshot);
@@ -296,13 +305,19 @@ impl Session {
             is_stopping: self.interrupt.is_stopping(),
             is_deleted: self.deleted.is_some(),
             left,
+            beside: self.beside.left().len(),
+            is_removing: self.beside.is_removing(),
         };
         match step::next(sight) {
             Step::Wait => Ok(Turn::Goes),
             Step::GiveUp => self.give_up(),
             Step::Release => self.release().await,
             Step::Delete => self.delete().await,
-            Step::Finish => self.finish(cleanup).await.map(Turn::Ends),
+            Step::Remove => {
+                self.remove_beside();
+                Ok(Turn::Goes)
+            }
+            Step::Finish => self.finish(cleanup).map(Turn::Ends),
         }
     }
 
@@ -392,33 +407,6 @@ impl Session {
             self.dashboard = Some(Dashboard { address, open });
         }
         Ok(())
-    }
-
-    fn clean_up(&self, cleanup: &Cleanup, left: usize) -> Option<Stage> {
-        let is = |state, text: String| Some(Stage::new(Name::CleanUp, state, text));
-        if self.deleted.is_some() {
-            return match left {
-                0 => is(State::Done, "all gone".to_owned()),
-                left => is(State::Active, cleanup::going_count(left)),
-            };
-        }
-        match (self.ended.is_some(), cleanup) {
-            (false, _) => is(State::Waiting, String::new()),
-            (true, _) if self.options.removes => {
-                is(State::Active, "what was applied goes".to_owned())
-            }
-            (true, Cleanup::Goes(text)) => is(State::Active, text.clone()),
-            (true, Cleanup::Settled { .. }) => is(State::Done, "as the manifest says".to_owned()),
-        }
-    }
-
-    /// The job, and with `--rm` everything that was applied.
-    fn roots(&self) -> BTreeSet<String> {
-        let mut roots = BTreeSet::from([self.target.uid.clone()]);
-        if self.options.removes {
-            roots.extend(self.applied.iter().map(|it| uid(&it.value).to_owned()));
-        }
-        roots
     }
 }
 

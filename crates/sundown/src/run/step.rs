@@ -32,8 +32,12 @@ pub(super) struct Sight {
     pub(super) is_stopping: bool,
     /// Whether the deletion was asked for.
     pub(super) is_deleted: bool,
-    /// What of it is still there.
+    /// What of the job is still there.
     pub(super) left: usize,
+    /// What goes beside the job and is still there.
+    pub(super) beside: usize,
+    /// Whether the deletion of that was begun.
+    pub(super) is_removing: bool,
 }
 
 /// What to do.
@@ -46,6 +50,8 @@ pub(super) enum Step {
     Release,
     /// Delete the job with all that it owns.
     Delete,
+    /// Begin to delete what stands beside it.
+    Remove,
     Finish,
 }
 
@@ -55,7 +61,8 @@ pub(super) fn next(sight: Sight) -> Step {
     let has_ended = logs == Some(Logs::Done);
     let shall_go = sight.is_stopping || (sight.removes && has_ended);
     match (sight.is_deleted, shall_go) {
-        (true, _) if sight.left == 0 => Step::Finish,
+        (true, _) if sight.left == 0 && sight.beside == 0 => Step::Finish,
+        (true, _) if sight.left == 0 && !sight.is_removing => Step::Remove,
         (false, true) => Step::Delete,
         (false, false) if logs == Some(Logs::InVain) => Step::GiveUp,
         (false, false) if has_ended && sight.is_held => Step::Release,
@@ -97,6 +104,8 @@ mod tests {
         is_stopping: false,
         is_deleted: false,
         left: 3,
+        beside: 0,
+        is_removing: false,
     };
     const ENDED: Sight = Sight {
         ended: Some(Duration::ZERO),
@@ -195,5 +204,25 @@ mod tests {
             ..stopping
         };
         check(deleted, |it| it.left = 0, Step::Finish);
+    }
+
+    /// A Service of the file was waited for before it was deleted, without end.
+    #[test]
+    fn what_stands_beside_the_job_is_deleted_after_it_and_waited_for_then() {
+        let deleted = Sight {
+            is_deleted: true,
+            removes: true,
+            beside: 2,
+            ..ENDED
+        };
+        check(deleted, |_| {}, Step::Wait);
+        check(deleted, |it| it.left = 0, Step::Remove);
+        let removing = Sight {
+            left: 0,
+            is_removing: true,
+            ..deleted
+        };
+        check(removing, |_| {}, Step::Wait);
+        check(removing, |it| it.beside = 0, Step::Finish);
     }
 }

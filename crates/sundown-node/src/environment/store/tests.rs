@@ -370,6 +370,31 @@ async fn a_full_cache_makes_nothing_more_and_removes_nothing() -> Result<()> {
     Ok(())
 }
 
+/// Rules were read when a control plane began, while the advice was to add one.
+#[tokio::test]
+async fn a_rule_that_is_added_counts_at_the_next_look() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let rules = home.path().join("images.json");
+    let environments = Environments::new(home.path().join("cache"), Rules::read(&rules)?);
+    let Standing::Unavailable(why) = environments.standing("mine").await else {
+        panic!("there is no rule");
+    };
+    assert!(why.contains("nothing stands for image"), "{why}");
+    let write = |rule: serde_json::Value| fs::write(&rules, rule.to_string());
+    write(serde_json::json!([{ "image": "mine", "like": "busybox" }]))?;
+    let standing = environments.standing("mine").await;
+    assert!(
+        !matches!(&standing, Standing::Unavailable(why) if why.contains("nothing stands")),
+        "{standing:?}"
+    );
+    write(serde_json::json!({ "image": "mine" }))?;
+    let Standing::Unavailable(why) = environments.standing("mine").await else {
+        panic!("the file is no list");
+    };
+    assert!(why.contains("are not a list of rules"), "{why}");
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_rule_cannot_show_the_home_directory_to_pods() -> Result<()> {
     let home = tempfile::tempdir()?;

@@ -341,3 +341,72 @@ fn what_cannot_be_made_is_shown_with_its_cause() {
     let found = World::ray(&job).cluster(0).stage(Name::Submission);
     assert_eq!(found, (Stuck, "no submitter: quota".to_owned()));
 }
+
+/// Both were told in turn, every few seconds.
+#[test]
+fn an_image_that_is_not_there_is_told_once() {
+    let began = json!({"rayClusterName": "c", "jobDeploymentStatus": "Initializing"});
+    let stage = |reason: &str, message: &str| {
+        let world = World::ray(&began).cluster(0);
+        let world = world.pod("h", "head", &waiting(reason, message));
+        world.stage(Name::Environment)
+    };
+    let pulled = "failed to pull image \"x\": nothing stands for x";
+    let first = stage("ErrImagePull", pulled);
+    let next = stage(
+        "ImagePullBackOff",
+        "Back-off pulling image \"x\": ErrImagePull: nothing stands for x",
+    );
+    assert_eq!(
+        first,
+        (Stuck, "ErrImagePull: nothing stands for x".to_owned())
+    );
+    assert_eq!(first, next);
+}
+
+/// Nothing was told at all.
+#[test]
+fn a_job_says_which_cluster_it_waits_for() {
+    let job = json!({"metadata": {"name": "n", "uid": "u"},
+        "spec": {"clusterSelector": {"ray.io/cluster": "c"}},
+        "status": {"rayClusterName": "c", "jobDeploymentStatus": "Initializing"}});
+    let world = || World::default().with(Known::RayJob, job.clone());
+    let (state, text) = world().stage(Name::Cluster);
+    assert_eq!(state, Stuck);
+    assert!(
+        text.starts_with("waits for raycluster/c, which clusterSelector names"),
+        "{text}"
+    );
+    let (state, text) = world().cluster(0).stage(Name::Cluster);
+    assert_eq!((state, &*text), (Active, "c: head wanted"));
+}
+
+/// Its cluster was told as done.
+#[test]
+fn of_a_job_that_is_refused_nothing_was_begun() {
+    let status = json!({"jobDeploymentStatus": "ValidationFailed", "reason": "ValidationFailed"});
+    World::ray(&status).check(
+        Known::RayJob,
+        &[
+            (Waiting, ""),
+            (Waiting, ""),
+            (Waiting, ""),
+            (Failed, "not submitted"),
+            (Failed, "ValidationFailed"),
+        ],
+    );
+}
+
+#[test]
+fn who_submits_a_job_is_told_where_its_id_goes() {
+    let job = json!({"metadata": {"name": "n", "uid": "u"}, "spec": {"submissionMode": "InteractiveMode"},
+        "status": {"jobDeploymentStatus": "Waiting"}});
+    let (state, text) = World::default()
+        .with(Known::RayJob, job)
+        .stage(Name::Submission);
+    assert_eq!(state, Active);
+    assert!(
+        text.contains("spec.jobId") && !text.contains("annotation"),
+        "{text}"
+    );
+}

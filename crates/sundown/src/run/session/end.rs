@@ -10,13 +10,12 @@ use tokio::time::sleep;
 
 use super::{LOOK_INTERVAL, Session, Turn};
 use crate::complaint::Complaint;
-use crate::objects;
 use crate::run::apply::Applied;
-use crate::run::cleanup::{self, Cleanup};
+use crate::run::cleanup::Cleanup;
 use crate::run::screen::Event;
-use crate::run::snapshot::uid;
 use crate::run::{STOPPED, progress, remove};
 use crate::terminal::one_line;
+use crate::{data, objects};
 
 impl Session {
     /// Nothing comes of some logs: whoever reads this shall know what is missing.
@@ -48,9 +47,8 @@ impl Session {
     }
 
     pub(super) async fn delete(&mut self) -> Result<Turn, Complaint> {
-        let there = self.snapshot.descendants(&self.roots());
-        self.deleted_count = there.len();
-        let names = cleanup::kept(&there);
+        let (names, count) = self.left();
+        self.deleted_count = count;
         match remove::delete(&self.plane.client(), &self.path(), &self.target.uid).await {
             Ok(()) => {
                 let parts = self.target.parts(&self.snapshot);
@@ -70,7 +68,7 @@ impl Session {
         }
     }
 
-    pub(super) async fn finish(&mut self, cleanup: Cleanup) -> Result<ExitCode, Complaint> {
+    pub(super) fn finish(&mut self, cleanup: Cleanup) -> Result<ExitCode, Complaint> {
         let word = self.target.word();
         if let Some((end, _)) = &self.ended {
             self.screen.close()?;
@@ -81,40 +79,31 @@ impl Session {
         }
         self.screen.close()?;
         match self.deleted.take() {
-            Some(mut names) => {
-                let mut count = self.deleted_count;
-                if self.options.removes {
-                    let target = &self.target.uid;
-                    let beside: Vec<Applied> = self.applied.drain(..).collect();
-                    let is_beside = |it: &Applied| uid(&it.value) != target;
-                    let beside: Vec<_> = beside.into_iter().filter(is_beside).collect();
-                    let client = self.plane.client();
-                    let more = tokio::select! {
-                        more = remove::delete_all(&client, &beside) => more?,
-                        // The job is gone; whoever does not wait for the rest is told what that is.
-                        _ = self.signals.next() => {
-                            remove::tell_left(&mut self.screen, &beside)?;
-                            return Ok(ExitCode::from(STOPPED));
-                        }
-                    };
-                    count += more.len();
-                    names.extend(more);
-                }
+            Some(names) => {
+                let kept: Vec<String> = names_of(&self.beside.stay);
                 self.screen.tell(&Event::Removed {
                     objects: &names,
-                    count,
+                    count: self.deleted_count,
+                    is_all: kept.is_empty(),
                 })?;
+                if !kept.is_empty() {
+                    let kubeconfig = data::kubeconfig(self.plane.directory());
+                    let how = remove::command(&kubeconfig, &self.beside.stay);
+                    self.screen.tell(&Event::Kept {
+                        objects: &kept,
+                        later: None,
+                        // What stays with `--rm` was there before this run.
+                        remove: Some(&*how).filter(|_| !self.options.removes),
+                    })?;
+                }
             }
             None => {
                 if let Cleanup::Settled { mut kept, later } = cleanup {
-                    let beside = self
-                        .applied
-                        .iter()
-                        .filter(|it| uid(&it.value) != self.target.uid);
-                    kept.extend(beside.map(|it| it.object.clone()));
+                    kept.extend(names_of(&self.beside.stay));
                     self.screen.tell(&Event::Kept {
                         objects: &kept,
                         later: later.as_deref(),
+                        remove: None,
                     })?;
                 }
             }
@@ -141,4 +130,8 @@ impl Session {
         let causes = end.causes.iter();
         Err(causes.fold(complaint, |complaint, cause| complaint.because_of(cause)))
     }
+}
+
+fn names_of(all: &[Applied]) -> Vec<String> {
+    all.iter().map(|it| it.object.clone()).collect()
 }

@@ -1,0 +1,131 @@
+//! What is read, against what kubectl reads: `documents.jsonl` holds the texts, `kubectl.jsonl` what kubectl made
+//! of them (`kubectl create --dry-run=client -o json`). `cargo xtask accept yaml` asks kubectl again, `accept
+//! record-yaml` writes its answers anew.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sundown_yaml::{YamlError, documents, read};
+
+const DOCUMENTS: &str = include_str!("documents.jsonl");
+const KUBECTL: &str = include_str!("kubectl.jsonl");
+
+/// Where the grammar of YAML 1.2 differs from that of 1.1: `[-]`, `[::1]`, `"\/"`, a block that begins with a tab,
+/// and a line break that is none of ASCII.
+const OF_THE_GRAMMAR: [&str; 5] = ["block-19", "dash-list", "flow-32", "nel", "quoted-08"];
+
+fn lines(text: &str) -> BTreeMap<String, Value> {
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("one document a line"));
+    lines
+        .map(|it| (it["id"].as_str().unwrap_or_default().to_owned(), it))
+        .collect()
+}
+
+/// The objects of a file; None where kubectl would not take it either: it cannot be read, or what is read is no
+/// object.
+fn objects(text: &str) -> Result<Option<Vec<Value>>, YamlError> {
+    let mut all: Vec<Value> = Vec::new();
+    for document in documents(text)? {
+        flatten(document.value, &mut all);
+    }
+    let is_object = |it: &Value| {
+        let is_name = it["metadata"]["name"].is_string();
+        it["apiVersion"].is_string() && it["kind"].is_string() && is_name
+    };
+    Ok(Some(all).filter(|all| !all.is_empty() && all.iter().all(is_object)))
+}
+
+/// A list stands for its items, as kubectl takes it.
+fn flatten(value: Value, into: &mut Vec<Value>) {
+    let kind = value["kind"].as_str().unwrap_or_default().to_owned();
+    match (kind.strip_suffix("List"), value["items"].as_array()) {
+        (Some(of), Some(items)) => {
+            for item in items {
+                let mut item = item.clone();
+                if item["kind"].is_null() && !of.is_empty() {
+                    item["kind"] = of.into();
+                    item["apiVersion"] = value["apiVersion"].clone();
+                }
+                into.push(item);
+            }
+        }
+        (Some(_) | None, _) => into.push(value),
+    }
+}
+
+/// What kubectl printed, with numbers as a client has them.
+fn printed(answer: &Value) -> Option<Vec<Value>> {
+    let objects = answer["objects"].as_array()?.iter();
+    let text: String = objects.map(Value::to_string).collect();
+    let all = documents(&text).expect("kubectl prints JSON").into_iter();
+    Some(all.map(|it| it.value).collect())
+}
+
+#[test]
+fn a_file_is_read_as_kubectl_reads_it() {
+    let (texts, answers) = (lines(DOCUMENTS), lines(KUBECTL));
+    assert!(texts.len() >= 200, "{}", texts.len());
+    assert!(
+        texts.keys().eq(answers.keys()),
+        "cargo xtask accept record-yaml"
+    );
+    let mut differ = Vec::new();
+    for (id, text) in &texts {
+        let text = text["text"].as_str().unwrap();
+        let expect = printed(&answers[id]);
+        let found = objects(text);
+        let is_known = OF_THE_GRAMMAR.contains(&&**id);
+        if is_known != (found.clone().ok().flatten() != expect) {
+            let refused = &answers[id]["refused"];
+            differ.push(format!(
+                "{id}: {text:?}\n  kubectl {expect:?} {refused}\n  found   {found:?}"
+            ));
+        }
+    }
+    assert!(
+        differ.is_empty(),
+        "{} differ:\n{}",
+        differ.len(),
+        differ.join("\n")
+    );
+}
+
+fn check(text: &str, expect: &str) {
+    let error = documents(text).expect_err(expect);
+    assert_eq!(error.to_string(), expect, "{text}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_line_column_and_field() {
+    check(
+        "a: 1\n---\nspec:\n  replicas: .inf\n",
+        "line 4, column 13, in spec.replicas: JSON has no such number: `.inf`",
+    );
+    check(
+        "spec:\n  list:\n  - a\n  - !!int x\n",
+        "line 4, column 11, in spec.list[1]: a !!str cannot be decoded as a !!int: `x`",
+    );
+    let error = documents("spec:\n  a: [1,\n").unwrap_err();
+    assert_eq!(error.field, "spec.a[1]", "{error}");
+    let error = read("password: !!int secret").unwrap_err().without_text();
+    assert!(!error.to_string().contains("secret"), "{error}");
+    assert!(!error.to_string().contains("password"), "{error}");
+}
+
+#[test]
+fn what_is_given_twice_is_told_and_the_last_counts() {
+    let found = documents("x: 1\n---\nspec:\n  a: 1\n  b: 2\n  a: 3\n").unwrap();
+    assert_eq!(found[1].value["spec"]["a"], 3);
+    let twice = &found[1].duplicates[0];
+    assert_eq!((twice.line, &*twice.field, &*twice.key), (6, "spec.a", "a"));
+}
+
+#[test]
+fn aliases_stand_for_a_bounded_text() {
+    let long = "x".repeat(1 << 20);
+    let many = "*a, ".repeat(20);
+    let error = read(&format!("a: &a {long}\nb: [{many}]\n")).unwrap_err();
+    assert_eq!(error.problem, "the aliases stand for too much");
+}

@@ -1,0 +1,181 @@
+//! The clean-up of a run while it is under way: what is still to go, what it waits for, and what is left
+//! when the user does not wait any longer.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::Session;
+use crate::complaint::Complaint;
+use crate::objects::{Known, text};
+use crate::run::apply::Applied;
+use crate::run::cleanup::{self, Cleanup};
+use crate::run::progress::{Name, Stage, State};
+use crate::run::remove::{self, Removal};
+use crate::run::snapshot::uid;
+use crate::run::waits;
+
+/// How long nothing may go before it is told what is waited for: most of it takes less.
+const WAIT_TOLD_TIME: Duration = Duration::from_secs(3);
+
+/// What the file holds beside the job.
+#[derive(Debug)]
+pub(super) struct Beside {
+    /// What goes after the job, the first to go first.
+    go: Vec<Applied>,
+    /// What stays.
+    pub(super) stay: Vec<Applied>,
+    /// Its deletion, once that was begun.
+    removal: Option<Removal>,
+    /// How much was left when something went last.
+    waited: Option<(usize, Instant)>,
+}
+
+impl Beside {
+    pub(super) fn new(applied: &[Applied], job: &str, removes: bool) -> Self {
+        let (go, mut stay) = remove::split(applied, Some(job));
+        let mut beside = Self {
+            go,
+            stay: Vec::new(),
+            removal: None,
+            waited: None,
+        };
+        if !removes {
+            stay.append(&mut beside.go);
+        }
+        // Told in the order of the file.
+        stay.sort_by_key(|it| applied.iter().position(|other| other.path == it.path));
+        beside.stay = stay;
+        beside
+    }
+
+    /// What of it has to go and is still there.
+    pub(super) fn left(&self) -> &[Applied] {
+        self.removal.as_ref().map_or(&self.go, Removal::left)
+    }
+
+    pub(super) fn is_removing(&self) -> bool {
+        self.removal.is_some()
+    }
+
+    /// Returns when one more of it is gone, or was seen again. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Result<(), Complaint> {
+        match &mut self.removal {
+            Some(removal) => removal.next().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn is_named(&self, uid: &str) -> bool {
+        self.go.iter().any(|it| self::uid(&it.value) == uid)
+    }
+}
+
+impl Session {
+    /// The job, and with `--rm` everything that was applied.
+    fn roots(&self) -> BTreeSet<String> {
+        let mut roots = BTreeSet::from([self.target.uid.clone()]);
+        roots.extend(
+            self.beside
+                .left()
+                .iter()
+                .map(|it| uid(&it.value).to_owned()),
+        );
+        roots
+    }
+
+    /// What is there of the job and of all that it owns.
+    pub(super) fn left_of_job(&self) -> Vec<(Known, &Value)> {
+        let root = BTreeSet::from([self.target.uid.clone()]);
+        let mut left = self.snapshot.descendants(&root);
+        left.retain(|(_, it)| !self.beside.is_named(uid(it)));
+        left
+    }
+
+    /// All that is to go and is there, as kubectl names it, and how much that is. Each object counts once.
+    pub(super) fn left(&self) -> (Vec<String>, usize) {
+        let mut left = self.snapshot.descendants(&self.roots());
+        left.retain(|(_, it)| !self.beside.is_named(uid(it)));
+        let mut names = cleanup::kept(&left);
+        let beside = self.beside.left();
+        names.extend(beside.iter().map(|it| it.object.clone()));
+        (names, left.len() + beside.len())
+    }
+
+    /// What is left by a user who does not wait any longer. Before anything was seen it is all that was applied.
+    pub(super) fn left_behind(&self) -> String {
+        let (mut names, _) = if self.snapshot.is_whole() {
+            self.left()
+        } else {
+            let all = self.applied.iter().map(|it| it.object.clone());
+            (all.collect(), 0)
+        };
+        if self.snapshot.is_whole() {
+            names.extend(self.beside.stay.iter().map(|it| it.object.clone()));
+        }
+        if names.is_empty() {
+            return "nothing is left".to_owned();
+        }
+        format!("left as it is: {}", names.join(", "))
+    }
+
+    /// Begins to delete what stands beside the job.
+    pub(super) fn remove_beside(&mut self) {
+        let all = self.beside.go.clone();
+        self.beside.removal = Some(Removal::begin(self.plane.clients(), all));
+    }
+
+    /// How far the clean-up is.
+    pub(super) fn clean_up(&mut self, cleanup: &Cleanup) -> Stage {
+        let is = |state, text: String| Stage::new(Name::CleanUp, state, text);
+        if self.deleted.is_some() {
+            return match self.left().1 {
+                0 => is(State::Done, "all gone".to_owned()),
+                left => is(State::Active, self.going(left)),
+            };
+        }
+        match (self.ended.is_some(), cleanup) {
+            (false, _) => is(State::Waiting, String::new()),
+            (true, _) if self.options.removes => {
+                is(State::Active, "what was applied goes".to_owned())
+            }
+            (true, Cleanup::Goes(text)) => is(State::Active, text.clone()),
+            (true, Cleanup::Settled { .. }) => is(State::Done, "as the manifest says".to_owned()),
+        }
+    }
+
+    /// What goes, and after a moment what it waits for.
+    fn going(&mut self, left: usize) -> String {
+        let now = Instant::now();
+        let since = match self.beside.waited {
+            Some((before, at)) if before == left => at,
+            Some(_) | None => now,
+        };
+        self.beside.waited = Some((left, since));
+        let count = cleanup::going_count(left);
+        match self.waits_for() {
+            Some(wait) if now - since >= WAIT_TOLD_TIME => format!("{count}; {wait}"),
+            Some(_) | None => count,
+        }
+    }
+
+    fn waits_for(&self) -> Option<String> {
+        let named = |(kind, it): &(Known, &Value)| {
+            format!("{}/{}", kind.word(), text(it, "/metadata/name"))
+        };
+        let of_job = self.left_of_job();
+        if !of_job.is_empty() {
+            return waits::told(of_job.iter().map(|it| (named(it), it.1)));
+        }
+        let (applied, seen) = self.beside.removal.as_ref()?.waits_for()?;
+        let root = BTreeSet::from([uid(&applied.value).to_owned()]);
+        let owned = self.snapshot.descendants(&root);
+        let owned = owned
+            .iter()
+            .filter(|(_, it)| uid(it) != uid(&applied.value));
+        let all = owned.map(|it| (named(it), it.1));
+        waits::told(all.chain([(applied.object.clone(), seen)]))
+    }
+}
