@@ -236,7 +236,11 @@ impl Level {
             let mut list = RawDir::new(&self.directory, &mut bytes);
             let mut is_at_end = true;
             while let Some(entry) = list.next() {
-                let entry = entry.map_err(|error| (None, error))?;
+                let entry = match entry {
+                    // Another removal of the same was faster.
+                    Err(Errno::NOENT) => break,
+                    entry => entry.map_err(|error| (None, error))?,
+                };
                 is_at_end = false;
                 let name = entry.file_name();
                 if name != c"." && name != c".." {

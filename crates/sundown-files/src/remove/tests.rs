@@ -236,3 +236,25 @@ fn only_plain_names_inside_are_taken() {
         assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "{name}");
     }
 }
+
+/// As long as nothing is moved up; deep ones are for one removal at a time.
+#[test]
+fn two_removals_of_the_same_do_not_disturb_each_other() {
+    let root = tempfile::tempdir().unwrap();
+    let removes = || remove(root.path(), "here").map_err(|error| error.to_string());
+    for depth in [1, 4, DEPTH_MAX - 1] {
+        for _ in 0..20 {
+            let here = root.path().join("here");
+            for wide in 0..20 {
+                fs::create_dir_all(here.join(format!("{wide}"))).unwrap();
+            }
+            nest(&here, depth, 0o700);
+            let both = std::thread::scope(|scope| {
+                let all = [scope.spawn(removes), scope.spawn(removes)];
+                all.map(|it| it.join().unwrap())
+            });
+            assert_eq!(both, [Ok(()), Ok(())], "{depth} levels");
+            assert!(!here.exists());
+        }
+    }
+}

@@ -1,10 +1,12 @@
 //! The directory of a pod: written before its first process, removed after its last one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use super::setup::REMOVING;
 use crate::paths::{NodePaths, PodPaths};
@@ -103,11 +105,59 @@ fn check(uid: &str) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::InvalidInput, message))
 }
 
-/// Whatever a container left there: links are not followed on the way either.
+/// Whatever a container left there: links are not followed on the way either. Each directory has one removal at a
+/// time: a pod may be removed while what an earlier node left of it is being cleared up.
 pub(super) fn remove_all(paths: &NodePaths, directory: &Path) -> io::Result<()> {
     let root = paths.data_dir();
     let inside = directory.strip_prefix(root).map_err(io::Error::other)?;
+    let _alone = REMOVALS.begin(directory);
     sundown_files::remove(root, inside)
+}
+
+/// All removals of this process, whichever thread they are on.
+static REMOVALS: Removals = Removals {
+    under_way: Mutex::new(BTreeSet::new()),
+    ended: Condvar::new(),
+};
+
+/// What is being removed.
+struct Removals {
+    under_way: Mutex<BTreeSet<PathBuf>>,
+    ended: Condvar,
+}
+
+/// The right to remove a directory.
+struct Removal<'a> {
+    all: &'a Removals,
+    directory: &'a Path,
+}
+
+impl Removals {
+    /// Waits for the end of another removal of the same.
+    fn begin<'a>(&'a self, directory: &'a Path) -> Removal<'a> {
+        let is_under_way = |all: &mut BTreeSet<PathBuf>| all.contains(directory);
+        let all = self.lock();
+        let waited = self.ended.wait_while(all, is_under_way);
+        let mut all = waited.unwrap_or_else(PoisonError::into_inner);
+        all.insert(directory.to_owned());
+        Removal {
+            all: self,
+            directory,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<PathBuf>> {
+        self.under_way
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Removal<'_> {
+    fn drop(&mut self) {
+        self.all.lock().remove(self.directory);
+        self.all.ended.notify_all();
+    }
 }
 
 /// Removes the directory of a pod, and what earlier removals left of it; not finding them is success.
@@ -122,4 +172,27 @@ pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
 
 fn exists(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pod_is_removed_while_what_is_left_of_it_is_cleared_up() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = NodePaths::new(home.path()).unwrap();
+        for _ in 0..10 {
+            let deep: PathBuf = std::iter::repeat_n("d", 200).collect();
+            fs::create_dir_all(paths.pod("deep").volumes().join(deep)).unwrap();
+            let aside = set_aside(&paths, "deep").unwrap();
+            let both = std::thread::scope(|scope| {
+                let clears_up = scope.spawn(|| remove_all(&paths, &aside));
+                let removes = scope.spawn(|| remove(&paths, "deep"));
+                [clears_up, removes].map(|it| it.join().unwrap().map_err(|it| it.to_string()))
+            });
+            assert_eq!(both, [Ok(()), Ok(())]);
+            assert!(record::names(&paths.pods_dir()).is_empty());
+        }
+    }
 }
