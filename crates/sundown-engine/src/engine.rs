@@ -3,12 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Cache, Change, Controller, Facts, Interest, Note, ObjectKey, Question, Step, Uid, What, Write,
 };
 
+use crate::backoff;
 use crate::barrier::Barriers;
 use crate::effect::{Brake, Effect, EffectId, Input};
 use crate::explain::Explanation;
@@ -22,11 +23,16 @@ pub struct Config {
     /// How many reads and writes of controllers may be under way at once. Questions and deeds beyond
     /// the API do not count: each holds up its own key, and a dead dashboard or a slow probe nobody else.
     pub in_flight_max: usize,
+    /// How long a key waits after its first failure; doubled for each further one, up to a minute.
+    pub retry_first: SignedDuration,
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { in_flight_max: 64 }
+        Self {
+            in_flight_max: 64,
+            retry_first: backoff::DELAY_FIRST,
+        }
     }
 }
 
@@ -131,7 +137,8 @@ impl Engine {
     /// Assumes: nothing has been taken yet, so that no controller misses a change.
     #[must_use]
     pub fn with<C: Controller>(mut self, controller: C) -> Self {
-        self.slots.push(Box::new(Slot::new(controller)));
+        self.slots
+            .push(Box::new(Slot::new(controller, self.config.retry_first)));
         self
     }
 

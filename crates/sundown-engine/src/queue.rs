@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::backoff::retry_at;
+use crate::backoff::retry_after;
 use crate::effect::EffectId;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -18,6 +18,9 @@ pub(crate) struct Queue<K: Ord> {
     timers: BTreeSet<(Timestamp, K)>,
     #[serde(with = "pairs")]
     waiting: BTreeMap<EffectId, BTreeSet<K>>,
+    /// The first wait of a key after a failure; no part of what is saved.
+    #[serde(skip)]
+    retry_first: SignedDuration,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -44,11 +47,19 @@ pub(crate) enum Resolved {
     },
 }
 
+/// Whether a key waits after a failure that a read may heal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    Always,
+    /// Only after one like it: another writer was faster, and the next decision knows what it wrote.
+    IfRepeated,
+}
+
 impl Item {
     /// One failure more: a longer wait, and at least as long as the server asked for.
-    fn pause(&mut self, retry_after_seconds: Option<u32>, now: Timestamp) {
+    fn pause(&mut self, retry_after_seconds: Option<u32>, first: SignedDuration, now: Timestamp) {
         self.failures += 1;
-        let own = retry_at(now, self.failures);
+        let own = retry_after(first, now, self.failures);
         let asked = retry_after_seconds.map_or(Timestamp::MIN, |seconds| {
             let wait = jiff::SignedDuration::from_secs(i64::from(seconds));
             now.saturating_add(wait).unwrap_or(Timestamp::MAX)
@@ -58,12 +69,21 @@ impl Item {
 }
 
 impl<K: Clone + Ord> Queue<K> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(retry_first: SignedDuration) -> Self {
         Self {
+            retry_first,
             ready: VecDeque::new(),
             items: BTreeMap::new(),
             timers: BTreeSet::new(),
             waiting: BTreeMap::new(),
+        }
+    }
+
+    /// What was saved, with the limits of this one.
+    pub(crate) fn successor(&self, saved: Self) -> Self {
+        Self {
+            retry_first: self.retry_first,
+            ..saved
         }
     }
 
@@ -114,7 +134,7 @@ impl<K: Clone + Ord> Queue<K> {
                 retry_after_seconds,
             } = how
             {
-                item.pause(retry_after_seconds, now);
+                item.pause(retry_after_seconds, self.retry_first, now);
             }
             if !item.waits.is_empty() {
                 continue;
@@ -128,10 +148,14 @@ impl<K: Clone + Ord> Queue<K> {
     }
 
     /// Lets nobody who waits for this effect decide at once when all answers are in.
-    pub(crate) fn pause(&mut self, id: EffectId, now: Timestamp) {
+    pub(crate) fn pause(&mut self, id: EffectId, how: Pause, now: Timestamp) {
         for key in self.waiting.get(&id).into_iter().flatten() {
             let item = self.items.get_mut(key).expect("a waiting key has an item");
-            item.pause(None, now);
+            if how == Pause::IfRepeated && item.failures == 0 {
+                item.failures = 1;
+            } else {
+                item.pause(None, self.retry_first, now);
+            }
         }
     }
 

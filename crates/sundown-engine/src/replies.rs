@@ -12,7 +12,7 @@ use sundown_model::{
 use crate::effect::{EffectId, Failure};
 use crate::engine::{Engine, Flight};
 use crate::exit;
-use crate::queue::Resolved;
+use crate::queue::{Pause, Resolved};
 use crate::streams::{Sink, put};
 
 impl Engine {
@@ -81,12 +81,8 @@ impl Engine {
             }
             Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
             Outcome::Refused(refusal) => self.refused(id, &write, &refusal, now),
-            Outcome::Done(Answer::Accepted) => self.read_again(id, &write, now),
-            Outcome::Unknown => {
-                // A write that is lost each time would else be sent again as fast as reads come back.
-                self.slots.iter_mut().for_each(|slot| slot.pause(id, now));
-                self.read_again(id, &write, now)
-            }
+            Outcome::Done(Answer::Accepted) => self.read_again(id, &write, Pause::IfRepeated, now),
+            Outcome::Unknown => self.read_again(id, &write, Pause::Always, now),
         }
     }
 
@@ -101,7 +97,7 @@ impl Engine {
         match refusal.reason {
             RefusalReason::NotFound if seen_before => self.gone(id, write, now),
             RefusalReason::Conflict | RefusalReason::AlreadyExists => {
-                self.read_again(id, write, now)
+                self.read_again(id, write, Pause::IfRepeated, now)
             }
             RefusalReason::NotFound
             | RefusalReason::Forbidden
@@ -172,8 +168,18 @@ impl Engine {
         changes
     }
 
-    /// Lets whoever waits for a write wait for a read of its target instead.
-    fn read_again(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
+    /// Lets whoever waits for a write wait for a read of its target instead, and after it for a pause: a
+    /// write that ends like this each time would else be sent again as fast as reads come back.
+    fn read_again(
+        &mut self,
+        id: EffectId,
+        write: &Write,
+        pause: Pause,
+        now: Timestamp,
+    ) -> Vec<Change> {
+        self.slots
+            .iter_mut()
+            .for_each(|slot| slot.pause(id, pause, now));
         let key = exit::target(write).0.clone();
         match self.read(&key) {
             Some(read) => {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
@@ -14,7 +14,7 @@ use sundown_model::{
 use crate::effect::EffectId;
 use crate::explain::Explanation;
 use crate::flight::Veil;
-use crate::queue::{Queue, Resolved};
+use crate::queue::{Pause, Queue, Resolved};
 
 /// What a decision is made on.
 #[derive(Debug, Clone, Copy)]
@@ -46,7 +46,7 @@ pub(crate) trait Runs: Debug + Send {
     fn settle(&mut self, wake_at: Option<Timestamp>, parked: bool);
     fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp);
     /// Counts a failure for those who wait for this effect, and lets them wait on.
-    fn pause(&mut self, id: EffectId, now: Timestamp);
+    fn pause(&mut self, id: EffectId, how: Pause, now: Timestamp);
     fn transfer(&mut self, from: EffectId, to: EffectId);
     fn waits_for(&self, id: EffectId) -> bool;
     fn fire(&mut self, now: Timestamp);
@@ -84,11 +84,11 @@ pub(crate) struct Slot<C: Controller> {
 }
 
 impl<C: Controller> Slot<C> {
-    pub(crate) fn new(controller: C) -> Self {
+    pub(crate) fn new(controller: C, retry_first: SignedDuration) -> Self {
         Self {
             fresh: controller.clone(),
             controller,
-            queue: Queue::new(),
+            queue: Queue::new(retry_first),
             current: None,
         }
     }
@@ -162,8 +162,8 @@ impl<C: Controller> Runs for Slot<C> {
         self.queue.resolve(id, how, now);
     }
 
-    fn pause(&mut self, id: EffectId, now: Timestamp) {
-        self.queue.pause(id, now);
+    fn pause(&mut self, id: EffectId, how: Pause, now: Timestamp) {
+        self.queue.pause(id, how, now);
     }
 
     fn transfer(&mut self, from: EffectId, to: EffectId) {
@@ -252,7 +252,8 @@ impl<C: Controller> Runs for Slot<C> {
             self.controller
                 .observe(&Change::Report(report), cache, &mut touched);
         }
-        self.queue = serde_json::from_value(saved.clone())?;
+        let saved: Queue<C::Key> = serde_json::from_value(saved.clone())?;
+        self.queue = self.queue.successor(saved);
         Ok(())
     }
 }

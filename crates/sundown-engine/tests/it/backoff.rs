@@ -218,3 +218,21 @@ fn busy() -> A {
 fn two(effects: Vec<Effect>) -> [Effect; 2] {
     effects.try_into().expect("two effects")
 }
+
+#[test]
+fn a_conflict_that_comes_each_time_waits_longer_each_time() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (mut id, _) = deleted(&only(rig.turn()));
+    for (rv, delay) in (30..).zip([0, 200, 400, 800, 1_600]) {
+        rig.wrote(id, refused(RefusalReason::Conflict, None));
+        let read = only(rig.turn());
+        rig.got(read.id(), Some(&doomed().rv(rv)));
+        let due_at = after(rig.now, delay);
+        if delay > 0 {
+            rig.now = after(due_at, -1);
+            assert_eq!(rig.turn(), [], "nothing leaves before the back-off ends");
+        }
+        rig.now = due_at;
+        (id, _) = deleted(&only(rig.turn()));
+    }
+}

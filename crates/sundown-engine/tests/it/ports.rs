@@ -64,7 +64,10 @@ fn a_question_is_asked_once_for_all_who_want_to_know() {
 
 #[test]
 fn questions_and_deeds_that_take_long_hold_up_nobody_else() {
-    let mut rig = Rig::new(Config { in_flight_max: 1 });
+    let mut rig = Rig::new(Config {
+        in_flight_max: 1,
+        ..Config::default()
+    });
     rig.settle(&[&looking("a"), &pulling(), &toy("z").doomed()]);
     rig.take(Input::Lead(true));
     let effects = rig.turn();

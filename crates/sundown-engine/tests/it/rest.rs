@@ -80,7 +80,10 @@ fn no_more_is_under_way_than_allowed_and_each_answer_makes_room_for_one() {
     let toys: Vec<_> = (0..7)
         .map(|number| toy(&format!("toy-{number}")).doomed())
         .collect();
-    let mut rig = Rig::new(Config { in_flight_max: 3 });
+    let mut rig = Rig::new(Config {
+        in_flight_max: 3,
+        ..Config::default()
+    });
     rig.settle(&toys.iter().collect::<Vec<_>>());
     rig.take(Input::Lead(true));
     let mut under_way = rig.turn();
