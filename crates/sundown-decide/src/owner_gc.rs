@@ -8,6 +8,7 @@
 mod circle;
 mod decide;
 mod graph;
+mod lapse;
 mod owners;
 mod patches;
 #[cfg(test)]
@@ -28,6 +29,7 @@ use sundown_model::{
 use crate::kinds::{EVENT, EVENT_K8S_IO, FOREGROUND, ORPHAN};
 
 pub use graph::Graph;
+pub use lapse::Lapse;
 pub use reason::Reason;
 
 /// What may own and be owned: everything that can be observed and deleted, but for events.
@@ -39,24 +41,13 @@ pub(crate) const SCOPE: Scope = Scope::Collectable {
 #[derive(Debug, Clone, Default)]
 pub struct OwnerGc {
     graph: Graph,
-    #[cfg(feature = "mutants")]
-    uid_only: bool,
+    lapse: Option<Lapse>,
 }
 
 impl OwnerGc {
     /// Who depends on whom, as followed change by change.
     pub fn graph(&self) -> &Graph {
         &self.graph
-    }
-
-    /// The same with a famous bug: owners are found by uid alone (kubernetes#65200, #92743).
-    #[cfg(feature = "mutants")]
-    #[must_use]
-    pub fn by_uid_only(self) -> Self {
-        Self {
-            uid_only: true,
-            ..self
-        }
     }
 
     /// An object may matter to its owners only while they are being deleted.
@@ -150,8 +141,7 @@ impl Controller for OwnerGc {
                     cache,
                     facts,
                     now,
-                    #[cfg(feature = "mutants")]
-                    uid_only: self.uid_only,
+                    lapse: self.lapse,
                 };
                 decide::decide(object, &sight)
             }

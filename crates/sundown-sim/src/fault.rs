@@ -29,6 +29,27 @@ pub enum Variant {
     AllDie,
     /// Somebody touches the target while the request is being handled.
     Meddled(Meddle),
+    /// The user of a RayJob wants something else just before the effect.
+    Wished(Whim),
+}
+
+/// What the user of a RayJob may want at any time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Whim {
+    Suspend,
+    /// A deadline of no seconds, which is refused.
+    Nonsense,
+    DeleteCluster,
+    Delete,
+}
+
+impl Whim {
+    const ALL: [Self; 4] = [
+        Self::Suspend,
+        Self::Nonsense,
+        Self::DeleteCluster,
+        Self::Delete,
+    ];
 }
 
 /// What somebody does to the target of a write at the worst moment.
@@ -79,6 +100,10 @@ impl Variant {
             Self::Meddled(Meddle::Hold) => "hold",
             Self::Meddled(Meddle::Remove) => "remove",
             Self::Meddled(Meddle::Recreate) => "recreate",
+            Self::Wished(Whim::Suspend) => "suspend",
+            Self::Wished(Whim::Nonsense) => "nonsense",
+            Self::Wished(Whim::DeleteCluster) => "delete-cluster",
+            Self::Wished(Whim::Delete) => "delete",
         }
     }
 
@@ -96,7 +121,14 @@ impl Variant {
             Self::HeadDies,
             Self::AllDie,
         ];
-        plain.into_iter().chain(Meddle::ALL.map(Self::Meddled))
+        let meddled = Meddle::ALL.map(Self::Meddled);
+        let wished = Whim::ALL.map(Self::Wished);
+        plain.into_iter().chain(meddled).chain(wished)
+    }
+
+    /// Whether it is what a user wants, and not what goes wrong.
+    pub(crate) fn is_wish(self) -> bool {
+        matches!(self, Self::Wished(_))
     }
 
     /// Whether the operator dies after the request was carried out.
@@ -133,6 +165,7 @@ impl Variant {
             Self::HeadDies | Self::AllDie => {
                 is_write || matches!(effect, Effect::Ask { .. } | Effect::Do { .. })
             }
+            Self::Wished(_) => true,
             Self::Expired => matches!(effect, Effect::List { .. } | Effect::Watch { .. }),
             Self::Meddled(_) => {
                 is_write

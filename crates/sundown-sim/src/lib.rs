@@ -21,6 +21,7 @@ mod serve;
 mod swarm;
 mod tape;
 mod trace;
+mod trouble;
 mod workload;
 mod world;
 

@@ -3,14 +3,15 @@
 //! A mutation is a value that the world applies where requests leave and answers enter. A mutated
 //! rule lives behind the feature `mutants`, which no shipped build has.
 
+use jiff::SignedDuration;
 use serde_json::Value;
 use sundown_decide::ray_job::Limits;
 #[cfg(feature = "mutants")]
 use sundown_decide::ray_job::{Lapse, RayJobs};
 use sundown_decide::{Crew, RayConfig, StorageProtection, of_ray, shipped, with_node};
 #[cfg(feature = "mutants")]
-use sundown_decide::{Namespaces, OwnerGc};
-use sundown_engine::{Engine, wire};
+use sundown_decide::{Namespaces, OwnerGc, owner_gc};
+use sundown_engine::{Config, Engine, wire};
 use sundown_kinds::Settings;
 use sundown_model::node::Call;
 use sundown_model::{Controller, What};
@@ -55,9 +56,11 @@ pub enum Mutation {
     CreatesAgain,
     /// Only a DELETE looks whether a claim is in use, and none comes after its last user is gone.
     ClaimsStay,
-    /// kubernetes#65200, #92743: owners are found by uid alone.
+    /// A write that failed is sent again at once.
+    RetriesAtOnce,
+    /// A rule of the collector that is wrong.
     #[cfg(feature = "mutants")]
-    UidOnlyOwner,
+    Collects(owner_gc::Lapse),
     /// A rule of before of the jobs of Ray.
     #[cfg(feature = "mutants")]
     Lapse(Lapse),
@@ -91,8 +94,13 @@ impl Mutation {
         Self::CountsTwice,
         Self::CreatesAgain,
         Self::ClaimsStay,
+        Self::RetriesAtOnce,
         #[cfg(feature = "mutants")]
-        Self::UidOnlyOwner,
+        Self::Collects(owner_gc::Lapse::UidOnly),
+        #[cfg(feature = "mutants")]
+        Self::Collects(owner_gc::Lapse::WaitsInCircles),
+        #[cfg(feature = "mutants")]
+        Self::Collects(owner_gc::Lapse::TrustsCatalog),
         #[cfg(feature = "mutants")]
         Self::AnyOrder,
         #[cfg(feature = "mutants")]
@@ -149,11 +157,12 @@ impl Mutation {
                 "claims-stay",
                 "a claim that was deleted while in use stays, and its namespace with it",
             ),
-            #[cfg(feature = "mutants")]
-            Self::UidOnlyOwner => (
-                "kubernetes#92743",
-                "an owner in another namespace counts by its uid alone",
+            Self::RetriesAtOnce => (
+                "retries-at-once",
+                "a full disk costs as many requests as the machine can make",
             ),
+            #[cfg(feature = "mutants")]
+            Self::Collects(lapse) => collects_told(lapse),
             #[cfg(feature = "mutants")]
             Self::AnyOrder => (
                 "any-order",
@@ -182,9 +191,10 @@ impl Mutation {
             | Self::ForgetsCodes
             | Self::CountsTwice
             | Self::CreatesAgain
-            | Self::ClaimsStay => true,
+            | Self::ClaimsStay
+            | Self::RetriesAtOnce => true,
             #[cfg(feature = "mutants")]
-            Self::UidOnlyOwner | Self::AnyOrder | Self::Lapse(_) => false,
+            Self::Collects(_) | Self::AnyOrder | Self::Lapse(_) => false,
         }
     }
 
@@ -209,8 +219,17 @@ impl Mutation {
             | Self::LostReplyIsFailure => None,
             #[cfg(feature = "mutants")]
             Self::AnyOrder => Some(("namespace-held-and-made-again", Variant::CrashBefore)),
+            Self::RetriesAtOnce => Some(("tree-on-a-full-disk", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
-            Self::UidOnlyOwner => None,
+            Self::Collects(owner_gc::Lapse::UidOnly) => None,
+            #[cfg(feature = "mutants")]
+            Self::Collects(owner_gc::Lapse::WaitsInCircles) => {
+                Some(("circle", Variant::CrashBefore))
+            }
+            #[cfg(feature = "mutants")]
+            Self::Collects(owner_gc::Lapse::TrustsCatalog) => {
+                Some(("definition-at-once-orphan", Variant::CrashBefore))
+            }
             #[cfg(feature = "mutants")]
             Self::Lapse(lapse) => Some((lapse_story(lapse), Variant::CrashBefore)),
         }
@@ -312,8 +331,11 @@ struct Hands {
 impl Crew for Hands {
     fn take<C: Controller>(&mut self, controller: C) {
         #[cfg(feature = "mutants")]
-        if self.mutation == Some(Mutation::UidOnlyOwner) && C::NAME == OwnerGc::NAME {
-            self.engine = self.engine.clone().with(OwnerGc::default().by_uid_only());
+        if let Some(Mutation::Collects(lapse)) = self.mutation
+            && C::NAME == OwnerGc::NAME
+        {
+            let collector = OwnerGc::default().lapsed(lapse);
+            self.engine = self.engine.clone().with(collector);
             return;
         }
         #[cfg(feature = "mutants")]
@@ -335,6 +357,37 @@ impl Crew for Hands {
             return;
         }
         self.engine = self.engine.clone().with(controller);
+    }
+}
+
+/// The engine of an operator, without controllers.
+pub(crate) fn engine(mutation: Option<Mutation>) -> Engine {
+    let config = Config::default();
+    Engine::new(match mutation {
+        Some(Mutation::RetriesAtOnce) => Config {
+            retry_first: SignedDuration::ZERO,
+            ..config
+        },
+        Some(_) | None => config,
+    })
+}
+
+/// The name of a rule of the collector that is wrong, and what comes of it.
+#[cfg(feature = "mutants")]
+fn collects_told(lapse: owner_gc::Lapse) -> (&'static str, &'static str) {
+    match lapse {
+        owner_gc::Lapse::UidOnly => (
+            "kubernetes#92743",
+            "an owner in another namespace counts by its uid alone",
+        ),
+        owner_gc::Lapse::WaitsInCircles => (
+            "waits-in-circles",
+            "owners that wait for each other stay for ever",
+        ),
+        owner_gc::Lapse::TrustsCatalog => (
+            "trusts-catalog",
+            "an instance goes with an owner that was to orphan it, as its kind was new",
+        ),
     }
 }
 

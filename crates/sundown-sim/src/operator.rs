@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sundown_api::{Server, Watch};
-use sundown_engine::{Config, EffectId, Engine, Input, wire};
+use sundown_engine::{EffectId, Engine, Input, wire};
 use sundown_model::{Form, ObjectKey, ResourceType};
 
 use crate::checks::WatchCheck;
@@ -48,7 +48,7 @@ impl Operator {
 impl Operator {
     /// An engine that has seen nothing.
     pub(crate) fn fresh(mutation: Option<Mutation>, stage: Stage) -> Engine {
-        crate::mutation::controllers(Engine::new(Config::default()), mutation, stage)
+        crate::mutation::controllers(crate::mutation::engine(mutation), mutation, stage)
     }
 }
 

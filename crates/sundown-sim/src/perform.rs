@@ -43,7 +43,8 @@ impl World {
     pub(crate) fn faults(&self, effect: &Effect) -> Vec<Variant> {
         let has_head = self.node.as_ref().is_some_and(Node::has_heads);
         let all = Variant::of(effect);
-        all.filter(|variant| has_head || !variant.needs_head())
+        all.filter(|variant| variant.is_wish() == self.has_whims)
+            .filter(|variant| has_head || !variant.needs_head())
             .collect()
     }
 
@@ -78,6 +79,10 @@ impl World {
         if fault == Some(Variant::HeadDies) {
             self.meddled = true;
             self.befall(Mishap::HeadsDie);
+        }
+        if let Some(Variant::Wished(whim)) = fault {
+            self.meddled = true;
+            self.wish(whim);
         }
         self.watch_for_unsure(effect);
         let answer = self.answer(effect, fault);
@@ -306,7 +311,7 @@ impl World {
     }
 }
 
-fn written(write: &Write) -> &ObjectKey {
+pub(crate) fn written(write: &Write) -> &ObjectKey {
     match write {
         Write::Create(draft) => &draft.key,
         Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => at.key(),

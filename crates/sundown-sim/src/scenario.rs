@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use crate::node::Mishap;
 use crate::op::{It, Op};
+use crate::trouble::Trouble;
 
 /// One step of a story.
 #[derive(Debug, Clone)]
@@ -25,6 +26,8 @@ pub enum Step {
     Submit(&'static str, &'static str),
     /// Something befalls the node.
     Node(Mishap),
+    /// Trouble begins, or ends.
+    Trouble(Option<Trouble>),
 }
 
 /// An act of a user. Owners are named by what exists then, so that their uids are right.
@@ -52,6 +55,8 @@ pub struct Scenario {
     pub name: &'static str,
     pub steps: Vec<Step>,
     pub stage: Stage,
+    /// Whether its user wants something else at every step, instead of something going wrong there.
+    pub has_whims: bool,
 }
 
 /// What there is in a world, and who speaks to it. A story does not pay for what it does not need.
@@ -85,7 +90,13 @@ impl Scenario {
             name,
             steps: Vec::new(),
             stage: Stage::Plain,
+            has_whims: false,
         }
+    }
+
+    pub(crate) fn with_whims(mut self) -> Self {
+        self.has_whims = true;
+        self
     }
 
     pub(crate) fn with_roles(mut self) -> Self {
@@ -115,6 +126,14 @@ impl Scenario {
 
     pub(crate) fn start(mut self) -> Self {
         self.steps.push(Step::Start);
+        self
+    }
+
+    /// Every write of the operator ends alike, for ten minutes.
+    pub(crate) fn troubled(mut self, trouble: Trouble) -> Self {
+        self.steps.push(Step::Trouble(Some(trouble)));
+        self = self.work(600);
+        self.steps.push(Step::Trouble(None));
         self
     }
 

@@ -12,7 +12,7 @@ use sundown_kinds::crd;
 use sundown_model::ObjectKey;
 
 use crate::checks::{self, Violation};
-use crate::fault::Variant;
+use crate::fault::{Variant, Whim};
 use crate::ledger::{Actor, Ledger, Version};
 use crate::mutation::{Mutation, flaws};
 use crate::node::Node;
@@ -23,6 +23,7 @@ use crate::scenario::{Scenario, Stage, Step, Told};
 use crate::serve::{Ended, told};
 use crate::tape::Tape;
 use crate::trace::Trace;
+use crate::trouble::Ongoing;
 
 /// How many steps an operator may take to come to rest.
 const STEPS_MAX: usize = 20_000;
@@ -35,6 +36,8 @@ const HOLD: SignedDuration = SignedDuration::from_secs(1_800);
 
 /// The one who owns what a meddler has somebody adopt.
 pub(crate) const GUARDIAN: It = crate::op::it("ConfigMap", "guardian");
+/// The one whose user has whims.
+pub(crate) const RAY_JOB: It = crate::op::it("RayJob", "train");
 /// The finalizer that a meddler adds.
 pub(crate) const HOLD_FINALIZER: &str = "example.com/hold";
 
@@ -52,6 +55,8 @@ pub struct World {
     /// The fault that is to come, at this effect.
     pub(crate) fault: Option<(usize, Variant)>,
     pub(crate) meddled: bool,
+    pub(crate) has_whims: bool,
+    pub(crate) trouble: Option<Ongoing>,
     /// How many effects were carried out.
     pub(crate) effects: usize,
     pub(crate) writes: usize,
@@ -115,6 +120,8 @@ impl World {
             mutation,
             fault: None,
             meddled: false,
+            has_whims: scenario.has_whims,
+            trouble: None,
             effects: 0,
             writes: 0,
             pending: None,
@@ -164,6 +171,7 @@ impl World {
                 Step::Settle => self.settle(probe),
                 Step::Work(duration) => self.work(duration, probe),
                 Step::Node(mishap) => self.befall(mishap),
+                Step::Trouble(trouble) => self.trouble(trouble),
             }
             self.at += 1;
         }
@@ -297,6 +305,17 @@ impl World {
             Told::DeleteClusters => return self.delete_clusters(),
         };
         self.user(&op);
+    }
+
+    /// Lets the user of the `RayJob` want something else.
+    pub(crate) fn wish(&mut self, whim: Whim) {
+        let spec = |spec: Value| Op::patch(RAY_JOB, &json!({ "spec": spec }));
+        match whim {
+            Whim::Suspend => self.user(&spec(json!({ "suspend": true }))),
+            Whim::Nonsense => self.user(&spec(json!({ "activeDeadlineSeconds": 0 }))),
+            Whim::DeleteCluster => self.delete_clusters(),
+            Whim::Delete => self.user(&Op::delete(RAY_JOB, "Background")),
+        }
     }
 
     fn delete_clusters(&mut self) {

@@ -9,10 +9,11 @@ use sundown_model::{
 use super::SCOPE;
 use super::circle;
 use super::graph::Graph;
+use super::lapse::Lapse;
 use super::owners::{Standing, ask_again_at, key_of, standing};
 use super::patches::{drop_finalizer, set_owners};
 use super::reason::Reason;
-use crate::kinds::{FOREGROUND, ORPHAN};
+use crate::kinds::{CRD, FOREGROUND, ORPHAN};
 use crate::observation::unseen;
 
 /// All that a decision looks at.
@@ -22,8 +23,14 @@ pub(super) struct Sight<'a> {
     pub(super) cache: &'a Cache,
     pub(super) facts: &'a Facts,
     pub(super) now: Timestamp,
-    #[cfg(feature = "mutants")]
-    pub(super) uid_only: bool,
+    pub(super) lapse: Option<Lapse>,
+}
+
+impl Sight<'_> {
+    /// Whether a rule that is wrong is back.
+    pub(super) fn lapses(&self, lapse: Lapse) -> bool {
+        self.lapse == Some(lapse)
+    }
 }
 
 /// Decides what becomes of one object.
@@ -223,7 +230,7 @@ fn empty_out(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
 /// else is still in the way of one of its members.
 fn in_circle(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
     let members = circle::around(object, sight);
-    if members.is_empty() {
+    if members.is_empty() || sight.lapses(Lapse::WaitsInCircles) {
         return None;
     }
     // The last of them to be deleted may have dependents that are not seen yet.
@@ -280,7 +287,10 @@ fn unobserved(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
     let may_hold = |ty: &ResourceType| {
         SCOPE.includes(ty) && (ty.namespaced || object.key().namespace.is_none())
     };
-    let resources = unseen(sight.cache, sight.facts, since, may_hold);
+    let mut resources = unseen(sight.cache, sight.facts, since, may_hold);
+    if sight.lapses(Lapse::TrustsCatalog) {
+        resources.retain(|it| !it.is(&CRD));
+    }
     if resources.is_empty() {
         return None;
     }

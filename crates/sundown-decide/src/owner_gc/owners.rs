@@ -8,6 +8,7 @@ use sundown_model::{
 };
 
 use super::decide::Sight;
+use super::lapse::Lapse;
 use crate::kinds::{FOREGROUND, ORPHAN};
 
 /// How long a live read vouches for an owner whose kind cannot be watched. Such kinds are rare;
@@ -57,8 +58,7 @@ pub(super) fn standing(owner: &OwnerRef, of: &Object, sight: &Sight<'_>) -> Stan
 
 /// The owner that a reference names, if the cache shows this very incarnation at that very place.
 fn cached<'a>(key: &ObjectKey, owner: &OwnerRef, sight: &Sight<'a>) -> Option<&'a Arc<Object>> {
-    #[cfg(feature = "mutants")]
-    if sight.uid_only {
+    if sight.lapses(Lapse::UidOnly) {
         return sight.cache.iter().find(|found| is_same(found, owner));
     }
     sight.cache.get(key).filter(|found| is_same(found, owner))

@@ -97,11 +97,14 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
         let selected = text(job, "/spec/clusterSelector/ray.io~1cluster");
         let is_missing = !selected.is_empty()
             && !rays(ledger, "rayclusters").any(|it| text(it, NAME) == selected);
-        if !is_at_rest && !is_missing && !policy::is_invalid(job) {
+        // What was not begun waits until it makes sense; what runs does not.
+        let waits = matches!(state(job), "Initializing" | "Waiting") && policy::is_refused(job);
+        if !is_at_rest && !is_missing && !waits && !policy::is_invalid(job) {
             let text = format!("{name} came to no end: it is {:?}", state(job));
             found.push(Violation::new("J14", text));
         }
-        if state(job) == "ValidationFailed" && !policy::is_invalid(job) {
+        let may_refuse = policy::is_invalid(job) || policy::is_refused(job);
+        if state(job) == "ValidationFailed" && !may_refuse {
             let text = format!("{name} makes sense, and is refused");
             found.push(Violation::new("J13", text));
         }

@@ -79,8 +79,12 @@ impl World {
             Some(Variant::Meddled(meddle)) => Some((meddle, target(effect)?.clone())),
             Some(_) | None => None,
         };
-        let go =
-            |world: &mut Self| answered(world.call(&request_of(&call), &actor, meddle.as_ref()));
+        let go = |world: &mut Self| {
+            let trouble = world.troubled(effect);
+            trouble.unwrap_or_else(|| {
+                answered(world.call(&request_of(&call), &actor, meddle.as_ref()))
+            })
+        };
         let reply = match fault {
             Some(Variant::Unavailable) => unavailable(),
             Some(Variant::NotSent) => wire::Reply::NotSent("refused".to_owned()),
@@ -102,7 +106,8 @@ impl World {
                 | Variant::Panics
                 | Variant::HeadDies
                 | Variant::AllDie
-                | Variant::Meddled(_),
+                | Variant::Meddled(_)
+                | Variant::Wished(_),
             )
             | None => go(self),
         };

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use crate::op::{It, it};
 use crate::scenario::Scenario;
+use crate::trouble::Trouble;
 use crate::workload;
 use crate::world::HOLD_FINALIZER;
 
@@ -30,7 +31,41 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         circle("circle").delete(SET, "Foreground").settle(),
         circle_with_a_guest(),
         owner_of_itself(),
+        two_policies("two-owners-foreground-orphan", "Foreground", "Orphan"),
+        two_policies("two-owners-orphan-foreground", "Orphan", "Foreground"),
+        two_policies("two-owners-background-orphan", "Background", "Orphan"),
+        two_policies("two-owners-orphan-background", "Orphan", "Background"),
+        tree("tree-on-a-full-disk")
+            .delete(APP, "Foreground")
+            .troubled(Trouble::Full)
+            .settle(),
+        tree("tree-of-lost-answers")
+            .delete(APP, "Orphan")
+            .troubled(Trouble::Lost)
+            .settle(),
+        tree("tree-that-is-forbidden")
+            .delete(APP, "Background")
+            .troubled(Trouble::Forbidden)
+            .settle(),
+        circle("circle-of-conflicts")
+            .delete(POD, "Foreground")
+            .troubled(Trouble::Conflict)
+            .settle(),
     ]
+}
+
+/// Both owners of a pod go in the same moment, each in its own way.
+fn two_policies(name: &'static str, first: &str, second: &str) -> Scenario {
+    Scenario::new(name)
+        .start()
+        .create(APP)
+        .create(OTHER)
+        .own(POD, &[APP, OTHER])
+        .own(OTHER_POD, &[APP])
+        .settle()
+        .delete(APP, first)
+        .delete(OTHER, second)
+        .settle()
 }
 
 /// Three that own each other around, each of which waits for the next.

@@ -5,6 +5,7 @@ use sundown_api::Method;
 
 use crate::op::{It, Op, it};
 use crate::scenario::Scenario;
+use crate::trouble::Trouble;
 use crate::world::HOLD_FINALIZER;
 
 const APP: It = it("Deployment", "app").within("team");
@@ -42,6 +43,16 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .settle()
             .does(create())
             .create(POD)
+            .settle(),
+        // Nothing of it can be deleted for a while.
+        Scenario::new("namespace-on-a-full-disk")
+            .start()
+            .does(create())
+            .create(POD)
+            .create(it("ConfigMap", "notes").within("team"))
+            .settle()
+            .does(delete())
+            .troubled(Trouble::Full)
             .settle(),
     ]
 }

@@ -7,8 +7,9 @@ use crate::late::MUTE;
 use crate::node::Mishap;
 use crate::op::{It, Op, it};
 use crate::scenario::Scenario;
+use crate::world::RAY_JOB;
 
-pub(super) const JOB: It = it("RayJob", "train");
+pub(super) const JOB: It = RAY_JOB;
 const MUTED: It = it("RayJob", MUTE);
 pub(super) const CLUSTER: It = it("RayCluster", "own");
 

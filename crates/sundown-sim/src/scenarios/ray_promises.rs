@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::ray::{CLUSTER, JOB, LONG, WHILE_SECONDS, begun, cluster, job, story};
 use crate::op::Op;
 use crate::scenario::Scenario;
+use crate::trouble::Trouble;
 
 /// Nothing ends it but a stop.
 const ENDLESS: &str = "forever";
@@ -18,7 +19,34 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     let mut all = away();
     all.extend(edits());
     all.extend(modes());
+    all.extend(whims());
+    all.push(
+        begun("ray-full-disk", job("HTTPMode", "exit 0 1", &suspendable()))
+            .work(WHILE_SECONDS / 2)
+            .troubled(Trouble::Full)
+            .settle(),
+    );
     all
+}
+
+/// What users may do at any time, done at every step: to a job that may be suspended and tried again, and to one
+/// that may not.
+fn whims() -> Vec<Scenario> {
+    let retried = json!({ "backoffLimit": 1, "shutdownAfterJobFinishes": true });
+    vec![
+        begun("ray-whims", job("HTTPMode", "exit 0 20", &retried)),
+        begun(
+            "ray-whims-submitter",
+            job("K8sJobMode", "exit 0 20", &retried),
+        ),
+        begun(
+            "ray-whims-refused",
+            job("HTTPMode", "exit 0 20", &json!({})),
+        ),
+    ]
+    .into_iter()
+    .map(|story| story.with_whims().settle())
+    .collect()
 }
 
 /// No operator is there, or the machine sleeps.

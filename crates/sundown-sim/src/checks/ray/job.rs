@@ -193,7 +193,7 @@ fn ended(new: &Version, ray: &Ray, before: &Ledger, broken: &mut dyn FnMut(&'sta
         return;
     };
     let is = text(new, "/status/jobStatus");
-    let is_known = really.is_some_and(|it| ray.has_session(&it.session));
+    let is_known = has_cluster && really.is_some_and(|it| ray.has_session(&it.session));
     let (was, is_wrong) = match status {
         JobStatus::Succeeded => ("SUCCEEDED", is_known && state(new) != "Complete"),
         JobStatus::Failed => ("FAILED", state(new) == "Complete"),

@@ -93,6 +93,13 @@ pub(super) fn is_invalid(job: &Version) -> bool {
     is_list || is_broken(job)
 }
 
+/// Whether a spec wishes for what it may not: what runs goes on, and what did not begin does not.
+pub(super) fn is_refused(job: &Version) -> bool {
+    let spec = &job.json["spec"];
+    let is_suspended = spec["suspend"] == true && spec["shutdownAfterJobFinishes"] != true;
+    is_suspended || spec["activeDeadlineSeconds"] == 0
+}
+
 /// Whether what a spec says about the clean-up makes no sense: nothing goes by a broken rule.
 fn is_broken(job: &Version) -> bool {
     let spec = &job.json["spec"];
