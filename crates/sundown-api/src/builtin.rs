@@ -37,12 +37,18 @@ pub(crate) use binding::bind;
 pub(crate) use events::EVENT_NAMES;
 pub(crate) use eviction::evict;
 
+const STORED_ONLY: &str = "is stored, but no controller of this server acts on it yet";
+
+/// Whether a warning is about this server, and not about the request that it answers.
+pub fn is_about_server(warning: &str) -> bool {
+    warning.ends_with(STORED_ONLY)
+}
+
 /// What a client is told who creates an object that nobody acts on yet.
 pub(crate) fn create_warning(server: &Server, ty: &Type) -> Option<String> {
     let kind = &ty.kind;
     let is_acted_on = ty.is_acted_on || server.config().acted_on.contains(&ty.resource);
-    (!is_acted_on)
-        .then(|| format!("{kind} is stored, but no controller of this server acts on it yet"))
+    (!is_acted_on).then(|| format!("{kind} {STORED_ONLY}"))
 }
 
 /// Fills in what the client left out.
@@ -117,6 +123,18 @@ pub(crate) fn admit(server: &Server, ty: &Type, object: &mut Document) -> Result
     admission::admit(server, ty, object)
 }
 
+/// Adds what upstream's admission plugins add to a changed object.
+pub(crate) fn admit_update(ty: &Type, part: Part, old: &Document, new: &mut Document) {
+    if !ty.is_custom() && part == Part::Main {
+        admission::admit_update(ty, old, new);
+    }
+}
+
+/// Whether a new object keeps the status that it is sent with: kubelets register with theirs.
+pub(crate) fn keeps_status(ty: &Type) -> bool {
+    (ty.resource.group(), &*ty.kind) == ("", "Node")
+}
+
 /// Completes an object that is to be stored, once its metadata is: selectors, addresses, counters.
 pub(crate) fn prepare(
     server: &Server,
@@ -134,6 +152,7 @@ pub(crate) fn prepare(
             let status = json!({ "phase": "Pending", "qosClass": class });
             new.replace("status", Some(status));
         }
+        ("", "Node") => drop_dynamic_configuration(old, new),
         ("", "Service") => services::settle(server.store(), old, new),
         ("", "PersistentVolumeClaim") if old.is_none() => {
             set(new.section("status"), "phase", json!("Pending"));
@@ -159,7 +178,10 @@ pub(crate) fn prepare_status(ty: &Type, old: &Document, new: &mut Document) {
             }
             pods::default_status(new);
         }
-        ("", "Node") => default_node(new),
+        ("", "Node") => {
+            default_node(new);
+            drop_dynamic_configuration(Some(old), new);
+        }
         _ => {}
     }
 }
@@ -198,6 +220,16 @@ fn default_node(object: &mut Document) {
     }
     if let Some(capacity) = object.at(&["status", "capacity"]).cloned() {
         set(object.section("status"), "allocatable", capacity);
+    }
+}
+
+/// Upstream gave up the dynamic configuration of kubelets; it keeps what older versions stored.
+fn drop_dynamic_configuration(old: Option<&Document>, new: &mut Document) {
+    for (section, member) in [("spec", "configSource"), ("status", "config")] {
+        let is_kept = old.is_some_and(|old| old.at(&[section, member]).is_some());
+        if !is_kept && new.at(&[section, member]).is_some() {
+            new.section(section).remove(member);
+        }
     }
 }
 

@@ -99,6 +99,13 @@ impl Facts {
             .map(|index| &self.types[*index])
     }
 
+    /// Every kind, as `group/version/kind`.
+    #[cfg(test)]
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = (&'static str, &Fact)> {
+        let kinds = self.by_kind.iter();
+        kinds.map(|(key, index)| (*key, &self.types[*index]))
+    }
+
     /// The type of this name.
     pub(crate) fn named(&self, name: &str) -> &Fact {
         let index = self

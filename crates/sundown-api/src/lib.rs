@@ -38,6 +38,7 @@ mod selector;
 mod server;
 mod strategy;
 mod table;
+mod timeout;
 mod tokens;
 mod update;
 mod validate;
@@ -48,6 +49,7 @@ mod yaml;
 use sundown_model::{dns, quantity};
 
 pub use authorize::{Authorization, Caller, Impersonation, Proof};
+pub use builtin::is_about_server;
 pub use commit::{Commit, Stale};
 pub use encoding::Encoding;
 pub use http::{Method, Request, Response, User};

@@ -19,6 +19,7 @@ pub(crate) const MEDIA: &str = "application/vnd.kubernetes.protobuf";
 
 const MAGIC: &[u8] = b"k8s\0";
 const DEPTH_MAX: usize = 100;
+const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
 
 /// Why a body could not be read.
@@ -30,6 +31,8 @@ pub(crate) enum Unreadable {
     NoEnvelope,
     #[error("unexpected EOF")]
     CutOff,
+    #[error("proto: illegal tag 0")]
+    Tag,
     #[error("proto: illegal wireType")]
     WireType,
     #[error("proto: nested too deep")]
@@ -294,6 +297,9 @@ fn parts(mut raw: &[u8]) -> impl Iterator<Item = Result<(u32, Wire<'_>), Unreada
 fn part<'a>(raw: &mut &'a [u8]) -> Result<(u32, Wire<'a>), Unreadable> {
     let tag = varint(raw)?;
     let number = u32::try_from(tag >> 3).map_err(|_| Unreadable::WireType)?;
+    if number == 0 {
+        return Err(Unreadable::Tag);
+    }
     let wire = match tag & 7 {
         0 => Wire::Varint(varint(raw)?),
         1 => {
@@ -335,3 +341,6 @@ fn varint(raw: &mut &[u8]) -> Result<u64, Unreadable> {
 fn string(bytes: &[u8]) -> Result<String, Unreadable> {
     String::from_utf8(bytes.to_vec()).map_err(|_| Unreadable::Content)
 }
+
+#[cfg(test)]
+mod tests;

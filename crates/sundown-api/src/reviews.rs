@@ -87,6 +87,9 @@ pub(crate) const REVIEWS: [Review; 6] = [
     },
 ];
 
+/// No review has columns.
+const FORMS: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
 /// The version of all of them.
 pub(crate) const VERSION: &str = "v1";
 
@@ -130,6 +133,9 @@ impl Review {
             return Err(Failure::no_such_method());
         }
         negotiate::form(request)?;
+        if negotiate::wants_table(request) {
+            return Err(Failure::not_acceptable_here(FORMS));
+        }
         let sent = read(self.group, self.kind, request)?;
         let spec = sent.get("spec").cloned().unwrap_or_else(|| json!({}));
         let mut metadata = kept_metadata(&sent);

@@ -106,10 +106,18 @@ impl FieldRule {
 
 fn field_text(path: &str, stored: &Stored) -> String {
     let json: Value = serde_json::from_slice(stored.json()).expect("stored bytes are our own JSON");
+    let text = text_at(path, &json);
+    if text.is_empty() && path == "source" {
+        return text_at("reportingComponent", &json);
+    }
+    text
+}
+
+fn text_at(path: &str, json: &Value) -> String {
     let (path, zero) = aliased(path);
     match path
         .split('.')
-        .try_fold(&json, |value, member| value.get(member))
+        .try_fold(json, |value, member| value.get(member))
     {
         Some(Value::String(text)) => text.clone(),
         Some(value @ (Value::Number(_) | Value::Bool(_))) => value.to_string(),

@@ -20,7 +20,7 @@ use crate::table::Table;
 use crate::{Authorization, Commit, Encoding, Log, Method, Request, Response, Stale, User, Watch};
 use crate::{
     builtin, create, delete, delete_collection, discovery, list, logs, negotiate, openapi, options,
-    patch, reviews, scale, tokens, update, yaml,
+    patch, reviews, scale, timeout, tokens, update, yaml,
 };
 
 /// The namespaces that every cluster has.
@@ -181,6 +181,9 @@ impl Server {
     pub fn handle(&self, request: &Request, cx: &mut Cx<'_>) -> Verdict {
         if let Err(refused) = self.authorize(request) {
             return Verdict::Answer(refused);
+        }
+        if let Err(failure) = timeout::check(request) {
+            return Verdict::Answer(failure.response());
         }
         if let Some((review, namespace)) = reviews::find(&request.path) {
             return Verdict::Answer(review.answer(self, namespace, request, cx));

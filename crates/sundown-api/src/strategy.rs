@@ -22,11 +22,12 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 
 /// Completes an object that is to be created. Its metadata is complete already.
 pub(crate) fn prepare_create(ty: &Type, object: &mut Document) {
-    if ty.has_status {
+    if ty.has_status && !builtin::keeps_status(ty) {
         object.rest.remove("status");
     }
     if ty.has_status
         && ty.rules != Rules::Definition
+        && !object.rest.contains_key("status")
         && let Some(status) =
             decode::fact_of(ty).and_then(|fact| fields::zero_member(fact, "status"))
     {

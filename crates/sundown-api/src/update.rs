@@ -66,6 +66,7 @@ impl<'a> Update<'a> {
             self.is_patch,
         ));
         restore(&self.old, &mut new);
+        builtin::admit_update(&ty, self.target.part, &self.old, &mut new);
         strategy::prepare_update(&ty, self.target.part, &self.old, &mut new);
         authorize::check_write(self.server, self.user, self.target, Some(&self.old), &new)?;
         if builtin::is_whole(self.target.part) {

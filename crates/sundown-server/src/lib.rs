@@ -14,6 +14,7 @@ mod keys;
 mod kubeconfig;
 mod logs;
 mod metrics;
+mod notices;
 mod pretty;
 mod sequencer;
 mod service;

@@ -163,8 +163,12 @@ impl ApiService {
     async fn act(&self, caller: Caller, request: Request) -> Reply {
         let is_token = request.is_for_token();
         let is_review = request.is_token_review();
+        let (user, agent) = (request.user.clone(), request.user_agent.clone());
         let mut reply = self.shared.call(caller, request).await;
         if let Reply::Response(response) = &mut reply {
+            let warnings = &mut response.warnings;
+            let notices = &self.shared.notices;
+            notices.keep_new(&user, agent.as_deref(), warnings);
             if is_token && response.code == 201 {
                 self.shared.keys.seal(response);
             }

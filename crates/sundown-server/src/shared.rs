@@ -16,6 +16,7 @@ use tokio::sync::watch;
 use crate::bodies::Bodies;
 use crate::keys::Keys;
 use crate::metrics::{Metrics, Usage};
+use crate::notices::Notices;
 use crate::sequencer::{Durability, Sequencer};
 use crate::status::Failure;
 use crate::tasks::panic_message;
@@ -37,6 +38,7 @@ pub struct Shared {
     /// Signs the tokens of service accounts.
     pub(crate) keys: Keys,
     pub(crate) bodies: Bodies,
+    pub(crate) notices: Notices,
     pub(crate) metrics: Metrics,
     /// Nobody runs pods if there is none.
     pub(crate) logs: Option<Arc<dyn PodLogs>>,
@@ -106,6 +108,7 @@ impl Shared {
             commits: Commits::Memory(Mutex::new(head)),
             keys: Keys::generate(),
             bodies: Bodies::default(),
+            notices: Notices::default(),
             metrics: Metrics::default(),
             logs: None,
         }
@@ -143,6 +146,7 @@ impl Shared {
             commits,
             keys: Keys::generate(),
             bodies: Bodies::default(),
+            notices: Notices::default(),
             metrics: Metrics::default(),
             logs: None,
         })

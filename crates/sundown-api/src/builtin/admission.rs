@@ -1,4 +1,4 @@
-//! What upstream's admission plugins add to new objects: priorities, tolerations, taints and the
+//! What upstream's admission plugins add to objects: priorities, tolerations, taints and the
 //! finalizers that protect storage in use. Who takes those off is the controller
 //! `storage_protection`, as upstream.
 
@@ -40,6 +40,20 @@ pub(super) fn admit(server: &Server, ty: &Type, object: &mut Document) -> Result
         _ => {}
     }
     Ok(())
+}
+
+/// Adds what the plugins add on an update: a client that sends its manifest again leaves out what was
+/// filled in when the object was created.
+pub(super) fn admit_update(ty: &Type, old: &Document, new: &mut Document) {
+    if (ty.resource.group(), &*ty.kind) != ("", "Pod") {
+        return;
+    }
+    for member in ["priority", "preemptionPolicy"] {
+        if let Some(kept) = old.at(&["spec", member]) {
+            set(new.section("spec"), member, kept.clone());
+        }
+    }
+    tolerate(new);
 }
 
 fn protect(object: &mut Document, finalizer: &str) {
@@ -138,6 +152,15 @@ fn prioritise(server: &Server, ty: &Type, object: &mut Document) -> Result<(), F
         policy
     };
     set(spec, "preemptionPolicy", json!(policy));
+    let sent = spec["preemptionPolicy"].as_str().unwrap_or("");
+    if sent != policy {
+        let why = format!(
+            "the string value of PreemptionPolicy ({sent}) must not be provided in pod spec; priority \
+             admission controller computed {policy} from the given PriorityClass name"
+        );
+        let name = object.metadata.name.as_str();
+        return Err(Failure::forbidden(ty, name, &why, None));
+    }
     Ok(())
 }
 

@@ -14,7 +14,7 @@ use crate::facts::{Fact, Field, Shape, facts};
 use crate::failure::Failure;
 
 use budget::Budget;
-use order::{Ranks, id, ordered, ranks};
+use order::{Ranks, id, ordered, ranks, ranks_of};
 
 const DIRECTIVE: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";
@@ -117,13 +117,18 @@ fn merge_map(
     place: Place,
     budget: &mut Budget,
 ) -> Result<(), Failure> {
-    match take_directive(&mut patch)? {
-        Directive::Merge => {}
-        Directive::Delete => {
+    match patch.remove(DIRECTIVE).as_ref().map(Value::as_str) {
+        None => {}
+        Some(Some("delete")) => {
             object.clear();
             return Ok(());
         }
-        Directive::Replace => object.clear(),
+        // What it says is taken as it is, without another look.
+        Some(Some("replace")) => {
+            *object = patch;
+            return Ok(());
+        }
+        Some(other) => return Err(unknown_directive(other)),
     }
     if let Some(Value::Array(kept)) = patch.remove(RETAIN_KEYS) {
         let kept: BTreeSet<&str> = kept.iter().filter_map(Value::as_str).collect();
@@ -158,50 +163,58 @@ fn merge_member(
     place: Place,
     budget: &mut Budget,
 ) -> Result<(), Failure> {
-    match patch {
-        Value::Null => {
-            object.remove(member);
+    let merged = match (object.remove(member), patch) {
+        (_, Value::Null) => None,
+        (Some(Value::Object(_)), Value::Object(patch)) if place.is_replaced(member) => {
+            Some(Value::Object(patch))
         }
-        Value::Object(patch) => {
-            let directive = patch.get(DIRECTIVE);
-            match object.remove(member) {
-                // Where there was nothing, the patch is taken as it is, or not at all.
-                None if directive.is_some() => {}
-                None => {
-                    object.insert(member.into(), Value::Object(patch));
-                }
-                Some(_) if directive.is_some_and(|directive| directive == "delete") => {}
-                Some(old) => {
-                    let mut merged = Map::new();
-                    if let Value::Object(old) = old
-                        && !place.is_replaced(member)
-                    {
-                        merged = old;
-                    }
-                    merge_map(&mut merged, patch, place.below(member), budget)?;
-                    object.insert(member.into(), Value::Object(merged));
-                }
-            }
+        (Some(Value::Object(mut own)), Value::Object(patch)) => {
+            merge_map(&mut own, patch, place.below(member), budget)?;
+            Some(Value::Object(own))
         }
-        Value::Array(patch) => {
-            let had = object.remove(member);
-            let was_there = had.is_some();
-            let old = match had {
-                Some(Value::Array(old)) => old,
-                _ => Vec::new(),
-            };
+        (Some(Value::Array(own)), Value::Array(patch)) => {
             let (rule, below) = (place.rule(member), place.below(member));
-            let merged = merge_list(old, patch, rule, below, budget)?;
-            // Taking elements out of a list that is not there makes no list.
-            if was_there || !merged.is_empty() {
-                object.insert(member.into(), Value::Array(merged));
-            }
+            Some(merge_list(own, patch, rule, below, budget)?.into())
         }
-        plain @ (Value::Bool(_) | Value::Number(_) | Value::String(_)) => {
-            object.insert(member.into(), plain);
+        (_, mut patch) => {
+            remove_nulls(&mut patch);
+            without_directives(patch)
         }
+    };
+    if let Some(merged) = merged {
+        object.insert(member.to_owned(), merged);
     }
     Ok(())
+}
+
+/// Where there was nothing, or something else, there is nothing to remove: upstream's
+/// `discardNullValuesFromPatch`. Without it a null in a map of texts would become an empty text.
+fn remove_nulls(patch: &mut Value) {
+    match patch {
+        Value::Object(map) => {
+            map.retain(|_, value| !value.is_null());
+            map.values_mut().for_each(remove_nulls);
+        }
+        Value::Array(list) => list.iter_mut().for_each(remove_nulls),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+/// What is left of a patch where there was nothing to direct: upstream's `removeDirectives`.
+fn without_directives(patch: Value) -> Option<Value> {
+    match patch {
+        Value::Object(map) if map.contains_key(DIRECTIVE) => None,
+        Value::Object(map) => {
+            let kept = map.into_iter();
+            let kept = kept.filter_map(|(key, value)| Some((key, without_directives(value)?)));
+            Some(Value::Object(kept.collect()))
+        }
+        Value::Array(list) => {
+            let kept = list.into_iter().filter_map(without_directives);
+            Some(Value::Array(kept.collect()))
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => Some(patch),
+    }
 }
 
 fn merge_list(
@@ -225,18 +238,29 @@ fn merge_list(
         }
         ListRule::ByKey(key) => key,
     };
-    if patch
-        .iter()
-        .any(|element| element[DIRECTIVE] == "replace" && element.get(key).is_none())
-    {
-        return Ok(patch
-            .into_iter()
-            .filter(|element| element.get(DIRECTIVE).is_none())
-            .collect());
-    }
-    let (named, server) = (ranks(&patch, rule), ranks(&old, rule));
+    let (directed, plain): (Vec<_>, Vec<_>) = patch
+        .into_iter()
+        .partition(|element| element.get(DIRECTIVE).is_some());
     let mut list = Keyed::new(old, key);
-    for element in patch {
+    let mut is_replaced = false;
+    // Deletions come first, wherever they stand.
+    for element in directed {
+        match element[DIRECTIVE].as_str() {
+            Some("delete") => list.delete(&element)?,
+            Some("replace") => is_replaced = true,
+            Some("merge") => {
+                let why = "merging lists cannot yet be specified in the patch";
+                return Err(Failure::unnamed(why));
+            }
+            other => return Err(unknown_directive(other)),
+        }
+    }
+    if is_replaced {
+        return Ok(plain);
+    }
+    let named = ranks(&plain, rule);
+    let server = ranks_of(list.left(), rule);
+    for element in plain {
         list.merge(element, place, budget)?;
     }
     let merged = list.elements.into_iter().flatten().collect();
@@ -273,38 +297,46 @@ impl Keyed {
         self.elements.push(Some(element));
     }
 
-    /// Elements of one patch with one key are merged one after the other, as upstream does.
-    fn merge(&mut self, element: Value, place: Place, budget: &mut Budget) -> Result<(), Failure> {
-        let (key, rule) = (self.key, ListRule::ByKey(self.key));
-        let id = id(&element, rule);
+    /// What is not deleted.
+    fn left(&self) -> impl Iterator<Item = &Value> {
+        self.elements.iter().flatten()
+    }
+
+    fn key_of(&self, element: &Value) -> Result<String, Failure> {
+        let key = self.key;
         if element.get(key).is_none() {
             let text = format!("map: {element} does not contain declared merge key: {key}");
             return Err(Failure::bad_request(text));
         }
+        Ok(id(element, ListRule::ByKey(key)))
+    }
+
+    fn delete(&mut self, element: &Value) -> Result<(), Failure> {
+        let id = self.key_of(element)?;
+        for index in self.by_id.remove(&id).unwrap_or_default() {
+            self.elements[index] = None;
+        }
+        Ok(())
+    }
+
+    /// Elements of one patch with one key are merged one after the other, as upstream does; a new
+    /// one is taken as it is, nulls and all.
+    fn merge(&mut self, element: Value, place: Place, budget: &mut Budget) -> Result<(), Failure> {
+        let id = self.key_of(&element)?;
+        let first = self.by_id.get(&id).and_then(|places| places.first());
+        let found = first.and_then(|index| self.elements[*index].as_mut());
+        let is_repeated = !self.named.insert(id);
+        let Some(own) = found.and_then(Value::as_object_mut) else {
+            self.push(element);
+            return Ok(());
+        };
         let Value::Object(patch) = element else {
             unreachable!("only objects have members");
         };
-        let places = self.by_id.entry(id.clone()).or_default();
-        if patch.get(DIRECTIVE).is_some_and(|it| it == "delete") {
-            for index in places.drain(..) {
-                self.elements[index] = None;
-            }
-            return Ok(());
+        if is_repeated {
+            budget.spend(own)?;
         }
-        let is_repeated = !self.named.insert(id);
-        let found = places
-            .first()
-            .and_then(|index| self.elements[*index].as_mut());
-        if let Some(own) = found.and_then(Value::as_object_mut) {
-            if is_repeated {
-                budget.spend(own)?;
-            }
-            return merge_map(own, patch, place, budget);
-        }
-        let mut new = Map::new();
-        merge_map(&mut new, patch, place, budget)?;
-        self.push(Value::Object(new));
-        Ok(())
+        merge_map(own, patch, place, budget)
     }
 }
 
@@ -337,155 +369,10 @@ fn apply_list_directive(
     Ok(())
 }
 
-enum Directive {
-    Merge,
-    Delete,
-    Replace,
-}
-
-fn take_directive(patch: &mut Map<String, Value>) -> Result<Directive, Failure> {
-    match patch.remove(DIRECTIVE).as_ref().map(Value::as_str) {
-        None | Some(Some("merge")) => Ok(Directive::Merge),
-        Some(Some("delete")) => Ok(Directive::Delete),
-        Some(Some("replace")) => Ok(Directive::Replace),
-        Some(other) => Err(Failure::bad_request(format!(
-            "unknown patch type: {} in map",
-            other.unwrap_or("")
-        ))),
-    }
+fn unknown_directive(said: Option<&str>) -> Failure {
+    let said = said.unwrap_or("");
+    Failure::unnamed(format!("unknown patch type: {said} in map"))
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn merged(old: Vec<Value>, patch: Vec<Value>, rule: ListRule) -> Vec<Value> {
-        merge_list(old, patch, rule, Place::NOWHERE, &mut Budget::default()).unwrap_or_default()
-    }
-
-    #[test]
-    fn elements_are_found_by_their_key_also_after_deletions() {
-        let by_name = ListRule::ByKey("name");
-        let old = vec![
-            json!({ "name": "a", "x": 1 }),
-            json!({ "name": "b" }),
-            json!({ "name": "c" }),
-        ];
-        let patch = vec![
-            json!({ "name": "a", "$patch": "delete" }),
-            json!({ "name": "c", "y": 2 }),
-            json!({ "name": "d" }),
-            json!({ "name": "a", "z": 3 }),
-            json!({ "name": "d", "z": 4 }),
-        ];
-        let expect = [
-            json!({ "name": "a", "z": 3 }),
-            json!({ "name": "b" }),
-            json!({ "name": "c", "y": 2 }),
-            json!({ "name": "d", "z": 4 }),
-        ];
-        assert_eq!(merged(old, patch, by_name), expect);
-    }
-
-    /// Each element was looked for among all others, and all ranks once more for each comparison of a
-    /// sort: hours for a body of 3 MiB, in the one thread that decides requests.
-    #[test]
-    fn long_lists_are_merged_in_one_pass() {
-        let texts =
-            |from: u32| -> Vec<Value> { (from..from + 200_000).map(|it| json!(it)).collect() };
-        let found = merged(texts(0), texts(100_000), ListRule::Set);
-        assert_eq!(found.len(), 300_000);
-        let keyed = |from: u32| -> Vec<Value> {
-            (from..from + 100_000)
-                .map(|it| json!({ "k": it }))
-                .collect()
-        };
-        let found = merged(keyed(0), keyed(50_000), ListRule::ByKey("k"));
-        assert_eq!(found.len(), 150_000);
-        let values = json!(texts(0));
-        let mut object = Map::from_iter([("l".to_owned(), values.clone())]);
-        let directive = format!("{DELETE_FROM}l");
-        let done = apply_list_directive(
-            &mut object,
-            &directive,
-            &values,
-            Place::NOWHERE,
-            &BTreeMap::new(),
-        );
-        assert!(done.is_ok() && object["l"] == json!([]));
-    }
-
-    fn pod_patched(old: &Value, patch: &Value) -> Result<Value, Failure> {
-        let fact = facts().kind("", "v1", "Pod").expect("a built-in kind");
-        let mut value = old.clone();
-        apply(fact, &mut value, patch.to_string().as_bytes()).map(|()| value)
-    }
-
-    /// As upstream: `mergeSliceWithoutSpecialElements` merges each into what the ones before it made.
-    #[test]
-    fn patches_of_one_element_are_merged_one_after_the_other() {
-        let containers = |list: Value| json!({ "spec": { "containers": list } });
-        let old = containers(json!([{ "name": "a", "image": "1", "env": [{ "name": "x" }] }]));
-        let patch = containers(json!([
-            { "name": "a", "image": "2", "env": [{ "name": "y", "value": "1" }] },
-            { "name": "a", "image": null, "env": [{ "name": "y", "value": "2" }, { "name": "z" }] },
-            { "name": "b", "image": "3" },
-            { "name": "b", "env": [{ "name": "x", "$patch": "delete" }] },
-        ]));
-        let found = pod_patched(&old, &patch).ok();
-        let expect = containers(json!([
-            { "name": "a", "env": [{ "name": "y", "value": "2" }, { "name": "z" }, { "name": "x" }] },
-            { "name": "b", "image": "3" },
-        ]));
-        assert_eq!(found, Some(expect));
-    }
-
-    /// Each of them copied and indexed the whole list anew: hours for 3 MiB.
-    #[test]
-    fn a_patch_that_names_one_element_over_and_over_is_refused_by_name() {
-        let env: Vec<Value> = (0..60_000).map(|_| json!({ "name": "v1" })).collect();
-        let mut containers = vec![json!({ "name": "a", "env": env })];
-        containers.extend((0..50_000).map(|_| json!({ "name": "a", "env": [{ "name": "x" }] })));
-        let patch = json!({ "spec": { "containers": containers } });
-        let refused = pod_patched(
-            &json!({ "spec": { "containers": [{ "name": "a", "env": env }] } }),
-            &patch,
-        );
-        let status = refused.expect_err("it costs too much").status();
-        assert_eq!(status["reason"], "RequestEntityTooLarge");
-        assert_eq!(
-            status["message"],
-            "Request entity too large: the patch names the same elements of lists too often: limit \
-             is 16777216 bytes of repeated elements"
-        );
-        let many: Vec<Value> = (0..5_000)
-            .map(|it| json!({ "name": "a", "image": it.to_string() }))
-            .collect();
-        let found = pod_patched(&json!({}), &json!({ "spec": { "containers": many } })).ok();
-        let expect = json!({ "spec": { "containers": many } });
-        assert_eq!(
-            found,
-            Some(expect),
-            "where there was nothing, the patch is taken as it is"
-        );
-        let one = json!({ "spec": { "containers": [{ "name": "a" }] } });
-        let found = pod_patched(&one, &json!({ "spec": { "containers": many } })).ok();
-        let expect = json!({ "spec": { "containers": [{ "name": "a", "image": "4999" }] } });
-        assert_eq!(found, Some(expect), "small ones may be many");
-    }
-
-    /// Each directive looked for its list among all: an hour for these.
-    #[test]
-    fn many_orders_of_lists_are_found_at_once() {
-        let mut patch = Map::new();
-        for number in 0..70_000 {
-            patch.insert(format!("l{number}"), json!([1]));
-            patch.insert(format!("{ELEMENT_ORDER}l{number}"), json!([]));
-        }
-        let mut object = Map::new();
-        let done = merge_map(&mut object, patch, Place::NOWHERE, &mut Budget::default());
-        assert!(done.is_ok() && object.len() == 70_000);
-    }
-}
+mod tests;

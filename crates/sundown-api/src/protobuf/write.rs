@@ -7,11 +7,10 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{MAGIC, SCHEMA};
+use super::{LIST_META, MAGIC, SCHEMA};
 use crate::facts::{Fact, Field, Shape, facts};
 
 const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
-const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 
 /// An object, a list or a Status in its envelope; None for what has no message.
 pub(crate) fn envelope(value: &Value) -> Option<Vec<u8>> {
@@ -62,7 +61,8 @@ fn message(api_version: &str, kind: &str, value: &Value) -> Option<Vec<u8>> {
 
 fn object(fact: &Fact, map: &Map<String, Value>) -> Vec<u8> {
     let mut out = Vec::new();
-    for field in &fact.fields {
+    // What has no number is on no wire: the type of an object is said by its envelope alone.
+    for field in fact.fields.iter().filter(|field| field.number > 0) {
         put_field(&mut out, field, map);
     }
     out

@@ -217,3 +217,44 @@ fn only_kinds_that_nobody_acts_on_are_called_so() {
         ["Job is stored, but no controller of this server acts on it yet"]
     );
 }
+
+/// `kubectl replace` of a pod by its own manifest was refused: what creation fills in was missing.
+#[test]
+fn a_pod_is_replaced_by_its_own_manifest() {
+    let mut world = World::new();
+    let created = world.post(PODS, &pod("a")).ok();
+    let path = format!("{PODS}/a");
+    let replaced = world.put(&path, &pod("a")).ok();
+    assert_eq!(replaced.json, created.json, "nothing has changed");
+    let mut other = pod("a");
+    other["spec"]["priority"] = json!(7);
+    assert_eq!(world.put(&path, &other).code, 422);
+    let mut tolerant = pod("a");
+    tolerant["spec"]["tolerations"] = json!([{ "key": "k", "operator": "Exists" }]);
+    let replaced = world.put(&path, &tolerant).ok();
+    let tolerations = replaced.json["spec"]["tolerations"].as_array();
+    assert_eq!(tolerations.map(Vec::len), Some(3));
+    assert_eq!(
+        world.put(&path, &pod("a")).code,
+        422,
+        "a toleration that was chosen is not taken away"
+    );
+}
+
+/// Kubelets register with their status.
+#[test]
+fn a_node_keeps_the_status_that_it_is_created_with() {
+    let mut world = World::new();
+    let nodes = "/api/v1/nodes";
+    let node = |cpu: &str| json!({ "metadata": { "name": "n" }, "status": { "capacity": { "cpu": cpu } } });
+    let created = world.post(nodes, &node("4")).ok();
+    assert_eq!(created.json["status"]["capacity"], json!({ "cpu": "4" }));
+    assert_eq!(created.json["status"]["allocatable"], json!({ "cpu": "4" }));
+    let replaced = world.put("/api/v1/nodes/n", &node("9")).ok();
+    assert_eq!(replaced.json["status"], created.json["status"]);
+    let pod = world.post(PODS, &pod("a")).ok();
+    assert_eq!(
+        pod.json["status"]["phase"], "Pending",
+        "others begin with theirs"
+    );
+}

@@ -46,8 +46,13 @@ pub(super) type Ranks = BTreeMap<String, usize>;
 
 /// Where each element of a list is; of equal ones the first.
 pub(super) fn ranks(order: &[Value], rule: ListRule) -> Ranks {
+    ranks_of(order.iter(), rule)
+}
+
+/// The same of elements that come from elsewhere.
+pub(super) fn ranks_of<'a>(order: impl Iterator<Item = &'a Value>, rule: ListRule) -> Ranks {
     let mut ranks = Ranks::new();
-    for (index, element) in order.iter().enumerate() {
+    for (index, element) in order.enumerate() {
         ranks.entry(id(element, rule)).or_insert(index);
     }
     ranks
