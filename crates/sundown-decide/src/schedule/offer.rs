@@ -67,7 +67,7 @@ pub fn parse_cpus(text: &str) -> Result<Quantity, String> {
     match Quantity::parse(text) {
         Some(amount) if amount.billionths() > 0 => Ok(amount),
         Some(_) => Err("it must be more than 0".to_owned()),
-        None => Err("a number of CPUs, such as 4 or 1500m".to_owned()),
+        None => Err("it must be a number of CPUs, such as 4 or 1500m".to_owned()),
     }
 }
 
@@ -81,7 +81,7 @@ pub fn parse_memory(text: &str) -> Result<Quantity, String> {
             "less than 1Mi; is a unit missing, as in {}Gi?",
             text.trim().trim_start_matches(['-', '+'])
         )),
-        None => Err("an amount of memory, such as 8Gi or 512Mi".to_owned()),
+        None => Err("it must be an amount of memory, such as 8Gi or 512Mi".to_owned()),
     }
 }
 
