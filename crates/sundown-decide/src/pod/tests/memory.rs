@@ -29,9 +29,9 @@ fn lived(pod: A) -> (Sandbox, Launch) {
     let mut lived = (None, None);
     for call in calls {
         if let Call::Prepare(sandbox) = call {
-            lived.0 = Some(*sandbox);
+            lived.0 = Some((*sandbox).clone());
         } else if let Call::Start(launch) = call {
-            lived.1 = Some(*launch);
+            lived.1 = Some((*launch).clone());
         }
     }
     let (sandbox, launch) = lived;
