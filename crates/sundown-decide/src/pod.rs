@@ -15,6 +15,7 @@ pub mod expand;
 mod hook;
 mod image;
 mod launch;
+mod memory;
 mod notes;
 mod probe;
 mod reason;

@@ -4,9 +4,13 @@
 //! All pending pods are decided on in one round, so that nobody counts on what another has just taken.
 //! Preferences, topology spread and preemption mean nothing on one node and are left out.
 
+mod amounts;
 mod decide;
 mod fit;
+mod lack;
+mod offer;
 mod reason;
+mod taken;
 #[cfg(test)]
 mod tests;
 mod view;
@@ -21,7 +25,10 @@ use sundown_model::{
 };
 
 use crate::kinds::{NODE, POD};
+pub use amounts::{Amounts, words};
+pub use offer::{Asked, CORES_LABEL, Machine, Offer, parse_cpus, parse_memory};
 pub use reason::Reason;
+pub use taken::{Taken, asked_by, taken};
 
 /// What is decided on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

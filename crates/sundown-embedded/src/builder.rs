@@ -239,10 +239,10 @@ impl Builder {
             }
             _ => None,
         };
-        if let Some(machine) = &machine {
+        if let (Some(machine), Some(options)) = (&machine, &self.node) {
             let installed = definitions::install(&client).await;
             installed.map_err(|error| StartError::Definitions(Box::new(error)))?;
-            let registered = machine.register(&client, clock.now()).await;
+            let registered = machine.register(&client, options.offers, clock.now()).await;
             registered.map_err(|error| StartError::Node(Box::new(error)))?;
         }
         let hands = machine.clone();

@@ -31,6 +31,7 @@ use jiff::Timestamp;
 use kube::Client;
 use sundown_decide::pod::API_PORT;
 use sundown_decide::pod::expand::Budget;
+use sundown_decide::schedule::Asked;
 use sundown_driver::{Beyond, Dashboards};
 use sundown_model::{Deed, DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, What, node};
 use sundown_node::environment::{Environments, Standing};
@@ -107,13 +108,14 @@ impl Machine {
     pub(crate) async fn register(
         &self,
         administrator: &Client,
+        asked: Asked,
         now: Timestamp,
     ) -> Result<(), kube::Error> {
         let client = self.lookup.client();
         let at = SocketAddrV4::new(self.link.bridge(), API_PORT);
         // At once: what is written together is synced together.
         let (registered, published) = tokio::join!(
-            registration::register(client, now),
+            registration::register(client, asked, now),
             api_service::publish(administrator, at)
         );
         registered.and(published)

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use sundown_decide::schedule::Asked;
 use sundown_node::ClosedPaths;
 use sundown_node::environment::{Hidden, Limits};
 
@@ -26,4 +27,6 @@ pub struct NodeOptions {
     pub egress_credentials: bool,
     /// The paths of the host that no hostPath may be.
     pub closed: ClosedPaths,
+    /// The CPUs and the memory that pods are offered.
+    pub offers: Asked,
 }

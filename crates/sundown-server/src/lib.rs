@@ -8,6 +8,7 @@ mod bodies;
 mod body;
 mod clock;
 mod entropy;
+mod full_disk;
 mod https;
 mod identity;
 mod keys;

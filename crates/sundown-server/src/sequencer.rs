@@ -12,12 +12,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
 use sundown_api::{Caller, Commit, Request, Response, Server, Verdict};
 use sundown_disk::{AppendError, Keep, RELAXED_MAX};
 use sundown_store::Event;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::full_disk::{FullDisk, Said};
 use crate::shared::Core;
 use crate::status::Failure;
 use crate::tasks::panic_message;
@@ -82,6 +84,9 @@ struct Writer {
     queued_bytes: Arc<AtomicUsize>,
     /// What is durable. Everything in it is published.
     head: Server,
+    full_disk: FullDisk,
+    /// When the thread began: what the log says of a full disk is counted from here.
+    begun_at: Instant,
 }
 
 /// What a group comes to, before it is durable.
@@ -107,6 +112,8 @@ impl Sequencer {
             durability,
             queued_bytes: Arc::clone(&queued_bytes),
             head,
+            full_disk: FullDisk::default(),
+            begun_at: Instant::now(),
         };
         let thread = std::thread::Builder::new().name("sequencer".to_owned());
         Ok(Self {
@@ -269,9 +276,11 @@ impl Writer {
         }
         let is_relaxed = self.durability == Durability::Relaxed && group.is_relaxed();
         match self.write(&group, is_relaxed) {
-            Ok(()) => {}
+            Ok(()) => say(self.full_disk.written(self.begun_at.elapsed()), None),
             Err(AppendError::Full(error)) => {
-                tracing::warn!(%error, "the disk is full: nothing is written until there is room");
+                let count = group.answers.len();
+                let said = self.full_disk.refused(count, self.begun_at.elapsed());
+                say(said, Some(&error));
                 group.refuse();
                 return Ok(());
             }
@@ -326,6 +335,26 @@ impl Group {
         for (reply, _) in self.answers {
             let _ = reply.send(Failure::InsufficientStorage.response());
         }
+    }
+}
+
+/// Writes a line about a full disk.
+fn say(said: Option<Said>, error: Option<&dyn std::error::Error>) {
+    let error = error.map(tracing::field::display);
+    match said {
+        Some(Said::Full) => {
+            tracing::warn!(
+                error,
+                "the disk is full: nothing is written until there is room"
+            );
+        }
+        Some(Said::StillFull { refused_count }) => {
+            tracing::warn!(error, refused_count, "the disk is still full");
+        }
+        Some(Said::RoomAgain { refused_count }) => {
+            tracing::info!(refused_count, "there is room on the disk again");
+        }
+        None => {}
     }
 }
 

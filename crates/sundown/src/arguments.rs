@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
+use sundown_decide::schedule::{Asked, parse_cpus, parse_memory};
 use sundown_embedded::controllers::Selection;
+use sundown_model::Quantity;
 
 /// Runs Ray and batch jobs to the end and leaves nothing behind.
 #[derive(Debug, Parser)]
@@ -187,6 +189,8 @@ pub(crate) struct Up {
     /// [default: `$SUNDOWN_IMAGE_RULES`, else `sundown/images.json` in the user's configuration]
     #[arg(long, value_name = "FILE")]
     pub(crate) image_rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) offers: Offers,
     /// End when nothing runs and no client has been there for a minute: as `sundown run` starts it
     #[arg(long, hide = true, conflicts_with = "ephemeral")]
     pub(crate) while_used: bool,
@@ -254,6 +258,38 @@ pub(crate) struct Run {
     /// Your rules about what stands for images, for a control plane that is started
     #[arg(long, value_name = "FILE")]
     pub(crate) image_rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) offers: Offers,
+}
+
+/// What a node that is started offers to pods.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Args)]
+pub(crate) struct Offers {
+    /// The CPUs that pods may request together, such as 4 or 1500m; nothing holds them to it
+    /// [default: four times the cores of the machine, 8 at least]
+    #[arg(long, value_name = "QUANTITY", value_parser = parse_cpus, allow_negative_numbers = true)]
+    pub(crate) cpus: Option<Quantity>,
+    /// The memory that pods may request together, such as 8Gi [default: that of the machine]
+    #[arg(long, value_name = "QUANTITY", value_parser = parse_memory, allow_negative_numbers = true)]
+    pub(crate) memory: Option<Quantity>,
+}
+
+impl Offers {
+    pub(crate) fn asked(self) -> Asked {
+        Asked {
+            cpus: self.cpus,
+            memory: self.memory,
+        }
+    }
+
+    /// As they were given, for a process that is started with them.
+    pub(crate) fn arguments(self) -> Vec<String> {
+        let given = [("--cpus", self.cpus), ("--memory", self.memory)];
+        let given = given.into_iter().filter_map(|(flag, it)| Some((flag, it?)));
+        given
+            .map(|(flag, amount)| format!("{flag}={}", amount.canonical()))
+            .collect()
+    }
 }
 
 /// Which control plane.

@@ -6,6 +6,7 @@ mod cleanup;
 mod interrupt;
 mod logs;
 mod manifest;
+mod offers;
 mod order;
 mod outcome;
 mod plane;
@@ -68,6 +69,7 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
     let start = Start {
         directory,
         image_rules: arguments.image_rules.clone(),
+        offers: arguments.offers,
     };
     let mut plane = tokio::select! {
         plane = Plane::join(start) => plane?,
@@ -84,6 +86,9 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
         pid: hello.pid,
         url: &hello.url,
     })?;
+    if let Some(text) = offers::note(&plane, arguments.offers).await {
+        screen.tell(&Event::Note { text: &text })?;
+    }
     let applied = tokio::select! {
         applied = check_and_apply(&mut plane, &manifest, arguments, &mut screen) => applied?,
         _ = signals.next() => {

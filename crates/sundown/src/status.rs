@@ -1,5 +1,7 @@
 //! `sundown status`: whether a control plane is up, and what runs on it.
 
+mod resources;
+
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +15,7 @@ use crate::control::{self, ControlError, Held, Hello, Standing};
 use crate::objects::{self, Known, text};
 use crate::terminal::one_line;
 use crate::{data, output};
+use resources::{Requests, Resources};
 
 /// What is told.
 #[derive(Debug, Serialize)]
@@ -26,6 +29,9 @@ struct Told {
     standing: Option<Standing>,
     /// Clusters, jobs and pods that are there and have not come to their end.
     runs: Vec<Running>,
+    /// Of the node: what pods take of what it offers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resources: Option<Resources>,
     /// Of a node whose control plane is gone: its pods.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     orphans: Vec<String>,
@@ -38,6 +44,12 @@ struct Running {
     namespace: String,
     name: String,
     state: String,
+    /// Of a pod: what it requests.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    requests: Option<Requests>,
+    /// Of a pod that does not fit: why, and what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
 }
 
 /// Tells what is up.
@@ -58,6 +70,7 @@ async fn look(directory: PathBuf) -> Result<Told, Complaint> {
         hello: None,
         standing: None,
         runs: Vec::new(),
+        resources: None,
         orphans: Vec::new(),
     };
     let Some(state) = state else {
@@ -77,7 +90,7 @@ async fn look(directory: PathBuf) -> Result<Told, Complaint> {
     // The connection that is held meanwhile is this command's.
     standing.clients = standing.clients.saturating_sub(1);
     told.standing = Some(standing);
-    told.runs = runs(&held).await?;
+    (told.runs, told.resources) = runs(&held).await?;
     told.hello = Some(held.hello);
     Ok(told)
 }
@@ -98,7 +111,7 @@ async fn orphans(directory: &std::path::Path) -> Result<Vec<String>, Complaint> 
     Ok(names.collect())
 }
 
-async fn runs(held: &Held) -> Result<Vec<Running>, Complaint> {
+async fn runs(held: &Held) -> Result<(Vec<Running>, Option<Resources>), Complaint> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
         Complaint::new("the control plane does not tell what runs")
             .at(held.hello.url.clone())
@@ -107,6 +120,7 @@ async fn runs(held: &Held) -> Result<Vec<Running>, Complaint> {
     let connection = sundown_driver::connect(Some(&held.kubeconfig)).await;
     let client = connection.map_err(|error| failed(&error))?.client;
     let mut found = Vec::new();
+    let mut resources = None;
     for kind in [Known::RayJob, Known::RayCluster, Known::Job, Known::Pod] {
         let all = objects::list(&client, kind, None).await;
         let all = all.map_err(|error| failed(&error))?;
@@ -117,9 +131,14 @@ async fn runs(held: &Held) -> Result<Vec<Running>, Complaint> {
             namespace: text(object, "/metadata/namespace").to_owned(),
             name: text(object, "/metadata/name").to_owned(),
             state: objects::state(kind, object),
+            requests: (kind == Known::Pod).then(|| Requests::of(object)),
+            message: resources::misfit(object),
         }));
+        if kind == Known::Pod {
+            resources = Resources::read(&client, &all).await;
+        }
     }
-    Ok(found)
+    Ok((found, resources))
 }
 
 fn in_words(told: &Told) -> String {
@@ -155,12 +174,15 @@ fn in_words(told: &Told) -> String {
     let access = access.map_or(String::new(), |warning| {
         format!("  access      {warning}\n")
     });
+    let taken = told.resources.as_ref();
+    let taken = taken.map_or(String::new(), |it| format!("  taken       {it}\n"));
     let mut text = format!(
         "sundown {} is up, process {}\n\n  \
          API server  {}\n  \
          kubeconfig  {}\n  \
          data        {data}\n  \
-         node        {node}\n  \
+         node        {node}\n\
+         {taken}  \
          clients     {}\n  \
          ends        {ends}\n{access}\n",
         hello.version,
@@ -173,18 +195,35 @@ fn in_words(told: &Told) -> String {
         text.push_str("nothing runs\n");
         return text;
     }
+    text.push_str(&rows(&told.runs));
+    text
+}
+
+/// One line for each, in columns; below a pod that does not fit, why.
+fn rows(runs: &[Running]) -> String {
     let name = |it: &Running| one_line(&format!("{}/{}/{}", it.kind, it.namespace, it.name));
-    let names: Vec<String> = told.runs.iter().map(name).collect();
-    let widest = names.iter().map(|it| it.chars().count()).max();
-    let widest = widest.unwrap_or_default();
-    for (name, it) in names.iter().zip(&told.runs) {
-        let _ = writeln!(text, "  {name:widest$}  {}", one_line(&it.state));
+    let cells = runs.iter().map(|it| (name(it), one_line(&it.state), it));
+    let cells: Vec<(String, String, &Running)> = cells.collect();
+    let widest = |cell: fn(&(String, String, &Running)) -> usize| cells.iter().map(cell).max();
+    let of_name = widest(|it| it.0.chars().count()).unwrap_or_default();
+    let of_state = widest(|it| it.1.chars().count()).unwrap_or_default();
+    let mut text = String::new();
+    for (name, state, it) in &cells {
+        let requests = it.requests.as_ref().map(ToString::to_string);
+        let requests = requests.unwrap_or_default();
+        let row = format!("  {name:of_name$}  {state:of_state$}  {requests}");
+        let _ = writeln!(text, "{}", row.trim_end());
+        if let Some(message) = &it.message {
+            let _ = writeln!(text, "    {}", one_line(message));
+        }
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::arguments::Authorization;
 
@@ -213,21 +252,32 @@ mod tests {
                     namespace: "default".into(),
                     name: "p".into(),
                     state: "Running".into(),
+                    requests: Some(Requests::of(&json!({"spec": {"containers": [
+                        {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]}}))),
+                    message: None,
                 },
                 Running {
                     kind: "rayjob",
                     namespace: "default".into(),
                     name: "j".into(),
                     state: "Running\n  pod/default/q  Failed".into(),
+                    requests: None,
+                    message: None,
                 },
             ],
+            resources: Some(Resources::of(
+                &json!({"metadata": {"name": "sundown"},
+                    "status": {"allocatable": {"cpu": "8", "memory": "2Gi"}}}),
+                &[json!({"spec": {"nodeName": "sundown", "containers": [
+                    {"resources": {"requests": {"cpu": "500m", "memory": "1Gi"}}}]}})],
+            )),
             orphans: Vec::new(),
         };
         let text = in_words(&told);
         assert!(text.contains("not started"), "{text}");
         assert!(text.contains("--authorization=AlwaysAllow"), "{text}");
         let rows = [
-            "  pod/default/p     Running",
+            "  pod/default/p     Running                       0.5 CPU, 1Gi memory",
             "  rayjob/default/j  Running pod/default/q Failed",
         ];
         assert!(text.ends_with(&(rows.join("\n") + "\n")), "{text}");
@@ -235,5 +285,12 @@ mod tests {
         assert_eq!(json["up"], true);
         assert_eq!(json["pid"], 7);
         assert_eq!(json["runsPods"], true);
+        let line = "  taken       0.5 of 8 CPU, 1Gi of 2Gi memory\n";
+        assert!(text.contains(line), "{text}");
+        assert_eq!(
+            json["resources"]["cpu"],
+            json!({"taken": "500m", "offered": "8"})
+        );
+        assert_eq!(json["runs"][0]["memory"], "1Gi");
     }
 }

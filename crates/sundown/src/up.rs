@@ -289,6 +289,7 @@ fn node_options(
         },
         directory: sundown_disk::state(directory),
         program,
+        offers: arguments.offers.asked(),
     })
 }
 

@@ -11,7 +11,7 @@ use super::downward::{self, Seen};
 use super::expand::{ALL_BYTES_MAX, TEXT_BYTES_MAX, TooLarge, escape};
 use super::room::Room;
 use super::view::{ContainerView, PodView};
-use super::{confinement, sandbox, unsupported, user};
+use super::{confinement, memory, sandbox, unsupported, user};
 use crate::json::{is_set, list, text, texts};
 
 /// Under which name and port pods find the API server.
@@ -64,6 +64,7 @@ pub(super) fn launch(
     let json = container.json;
     unsupported::check(pod, container)?;
     let mut variables = api_variables();
+    variables.extend(memory::variables(container));
     for from in list(json, "envFrom") {
         variables.push(from_all(from)?);
     }

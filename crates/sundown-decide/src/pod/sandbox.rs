@@ -7,6 +7,7 @@ use sundown_model::node::{Content, Files, Sandbox, Selection, Text, Volume};
 
 use super::downward::{self, Seen};
 use super::launch::{Place, Trouble};
+use super::memory;
 use super::room::Room;
 use super::view::{ContainerView, PodView};
 use crate::json::{count, is_set, items, list, number, text, texts};
@@ -61,7 +62,8 @@ pub(super) fn sandbox(pod: &PodView<'_>, place: &Place<'_>) -> Result<Sandbox, T
         domain: domain(pod),
         hosts: hosts(pod)?,
         search,
-        shared_memory_bytes: shared_memory(pod, &volumes),
+        shared_memory_bytes: shared_memory(pod, &volumes)
+            .or_else(|| memory::shared_bytes(memory::limit(pod))),
         volumes,
     })
 }
@@ -115,12 +117,16 @@ fn content(seen: &Seen<'_>, volume: &Value, room: &mut Room) -> Result<Content, 
     if let Some(empty) = volume.get("emptyDir") {
         let size = text(empty, "sizeLimit");
         let bytes = quantity::units(size).filter(|_| !size.is_empty());
+        let in_memory = text(empty, "medium") == "Memory";
         return Ok(Content::Empty {
-            in_memory: text(empty, "medium") == "Memory",
+            in_memory,
             // Zero is what is written for "no limit of its own".
-            size_bytes: bytes
-                .and_then(|bytes| u64::try_from(bytes).ok())
-                .filter(|bytes| *bytes > 0),
+            size_bytes: memory::volume_bytes(
+                bytes
+                    .and_then(|bytes| u64::try_from(bytes).ok())
+                    .filter(|bytes| *bytes > 0),
+                memory::limit(seen.pod).filter(|_| in_memory),
+            ),
         });
     }
     if let Some(host) = volume.get("hostPath") {

@@ -3,6 +3,7 @@
 mod ends;
 mod life;
 mod manifest;
+mod memory;
 mod missing;
 mod probes;
 mod refusals;

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, Note, ObjectKey, Part, Patch, Write};
 
-use super::fit::NodeView;
+use super::fit::{NodeView, Obstacle};
 use super::reason::Reason;
 use super::view::{
     Cluster, PodView, awaited_cluster, cluster_of, is_head, is_initializing, is_pending,
@@ -18,6 +18,9 @@ use crate::pod::NODE_NAME;
 
 /// A heavy pod that is not ready after so long holds nobody up any more.
 const START_SECONDS: i64 = 300;
+
+/// How many of the pods that do not fit are told new figures whenever these change: those next in line.
+const TOLD_ANEW_MAX: usize = 4;
 
 /// What becomes of one pending pod.
 #[derive(Debug, Clone)]
@@ -97,14 +100,18 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
     pending.sort_by(|one, other| one.order.cmp(&other.order));
     let mut verdicts = Vec::new();
     let mut has_waiting = false;
+    let mut unschedulable = 0;
     for pod in pending {
-        let obstacles = node.obstacles(&pod);
+        let obstacle = node.obstacle(&pod);
         let reason = if pod.is_gated {
             Reason::Gated
-        } else if !obstacles.is_empty() {
-            let why = obstacles.join(", ");
-            let message = format!("0/1 nodes are available: {why}.");
-            Reason::Unschedulable { message }
+        } else if let Some(obstacle) = obstacle {
+            // Those behind keep their old figures: a queue must not be written to for each pod that ends.
+            let is_next = unschedulable < TOLD_ANEW_MAX;
+            unschedulable += 1;
+            Reason::Unschedulable {
+                message: message(&pod, obstacle, is_next),
+            }
         } else if pod.is_heavy && starting.before(&pod) >= node.cores() {
             has_waiting = true;
             let starting = starting.before(&pod);
@@ -120,6 +127,18 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
         verdicts,
         wake_at: wake_at.filter(|_| has_waiting),
     })
+}
+
+/// What a pod that does not fit is told: what stands in its condition, if only the figures are others and
+/// it is not next in line.
+fn message(pod: &PodView<'_>, obstacle: Obstacle, is_next: bool) -> String {
+    let mut conditions = items(pod.object.field("/status/conditions")).iter();
+    let own = conditions.find(|it| text(it, "type") == "PodScheduled");
+    let stands = own.map_or("", |it| text(it, "message"));
+    if !is_next && stands.starts_with(&obstacle.summary) {
+        return stands.to_owned();
+    }
+    obstacle.message
 }
 
 /// Decides on a round.

@@ -3,7 +3,10 @@
 use serde_json::Value;
 use sundown_model::Object;
 
-use super::view::{Amounts, PodView, read};
+use super::amounts::{Amounts, read};
+use super::lack::{Lack, Taker, lacks};
+use super::offer::CORES_LABEL;
+use super::view::PodView;
 use crate::json::{is_set, items, list, text};
 use crate::selector::{holds, is_subset, selects};
 
@@ -12,9 +15,19 @@ use crate::selector::{holds, is_subset, selects};
 pub(super) struct NodeView<'a> {
     pub(super) object: &'a Object,
     pub(super) allocatable: Amounts,
-    pub(super) taken: Amounts,
+    /// What each of those who are on it takes.
+    pub(super) takers: Vec<Taker>,
     /// Those who are on it.
     pub(super) pods: Vec<&'a Object>,
+}
+
+/// Why a pod does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Obstacle {
+    /// In upstream's words, without figures.
+    pub(super) summary: String,
+    /// With figures, and what to do.
+    pub(super) message: String,
 }
 
 impl<'a> NodeView<'a> {
@@ -22,42 +35,44 @@ impl<'a> NodeView<'a> {
         Self {
             object,
             allocatable: read(object.field("/status/allocatable")),
-            taken: Amounts::new(),
+            takers: Vec::new(),
             pods: Vec::new(),
         }
     }
 
-    /// How many cores there are to start things with.
+    /// How many cores there are to start things with: those of the machine, whatever is offered.
     pub(super) fn cores(&self) -> usize {
+        let labels = self.object.field("/metadata/labels");
+        let of_machine = labels.and_then(|it| text(it, CORES_LABEL).parse::<usize>().ok());
         let milli = self.allocatable.get("cpu").copied().unwrap_or(0);
-        usize::try_from(milli / 1_000).unwrap_or(1).max(1)
+        let offered = || usize::try_from(milli / 1_000).unwrap_or(1);
+        of_machine.unwrap_or_else(offered).max(1)
     }
 
     pub(super) fn take(&mut self, pod: &PodView<'a>) {
-        for (name, amount) in &pod.requests {
-            let taken = self.taken.entry(name.clone()).or_default();
-            *taken = taken.saturating_add(*amount);
-        }
+        self.takers.push(Taker {
+            name: pod.object.key().name.to_string(),
+            amounts: pod.requests.clone(),
+        });
         self.pods.push(pod.object);
     }
 
-    /// Everything that speaks against a pod, sorted; empty when it fits.
-    pub(super) fn obstacles(&self, pod: &PodView<'_>) -> Vec<String> {
+    /// Everything that speaks against a pod, in one sentence and with what to do about it; None when it
+    /// fits.
+    pub(super) fn obstacle(&self, pod: &PodView<'_>) -> Option<Obstacle> {
+        let lacks = lacks(&pod.requests, &self.allocatable, &self.takers);
         let mut all = self.rules(pod.object);
-        for (name, amount) in &pod.requests {
-            let has = self.allocatable.get(name).copied();
-            // A node that does not say how many pods it takes takes any number.
-            let has = has.unwrap_or(if name == "pods" { i128::MAX } else { 0 });
-            let taken = self.taken.get(name).copied().unwrap_or(0);
-            if *amount > 0 && taken.saturating_add(*amount) > has {
-                all.push(match name.as_str() {
-                    "pods" => "1 Too many pods".to_owned(),
-                    name => format!("1 Insufficient {name}"),
-                });
-            }
+        all.extend(lacks.iter().map(|lack| lack.obstacle.clone()));
+        if all.is_empty() {
+            return None;
         }
         all.sort();
-        all
+        let summary = format!("0/1 nodes are available: {}.", all.join(", "));
+        let advice = lacks
+            .iter()
+            .map(|Lack { advice, .. }| format!(" {advice}."));
+        let message = summary.clone() + &advice.collect::<String>();
+        Some(Obstacle { summary, message })
     }
 
     fn rules(&self, pod: &Object) -> Vec<String> {

@@ -126,7 +126,8 @@ fn what_is_over_takes_nothing() {
 fn why_something_does_not_fit_is_said_once() {
     let pod = a_pod("p", "3");
     let node = a_node();
-    let message = "0/1 nodes are available: 1 Insufficient cpu.";
+    let message = "0/1 nodes are available: 1 Insufficient cpu. It needs 3 CPU, 2 of 2 free; \
+                   lower the requests, or offer more with `--cpus 3`.";
     assert_eq!(obstacle(&pod, &node), message);
     let decision = scene(&[&node, &pod]).decide(&Key::Round, 0);
     assert_eq!(decision.actions.len(), 2, "a condition and an event");
@@ -224,6 +225,43 @@ fn only_so_many_heavy_pods_start_at_once() {
     conditions.push(json!({ "type": "Ready", "status": "True" }));
     assert_eq!(names_bound(&[&node, &ready, &second, &third], 10), ["c"]);
     assert_eq!(names_bound(&[&node, &first, &second, &third], 300), ["c"]);
+}
+
+/// The node offers more CPUs than the machine has; that makes no start faster.
+#[test]
+fn as_many_heavy_pods_start_at_once_as_the_machine_has_cores() {
+    let node = a_node()
+        .with("/status/allocatable", json!({ "cpu": "8" }))
+        .with("/metadata/labels", json!({ "sundown.dev/cores": "2" }));
+    let pods = ["a", "b", "c"].map(|name| a_pod(name, "1"));
+    let seen = [&node, &pods[0], &pods[1], &pods[2]];
+    assert_eq!(names_bound(&seen, 0), ["a", "b"]);
+}
+
+/// Each pod of a queue was written to whenever one of those before it came to its end.
+#[test]
+fn only_those_next_in_line_are_told_new_figures() {
+    let old = "0/1 nodes are available: 1 Insufficient cpu. It needs 3 CPU, 0 of 2 free.";
+    let told = json!([{
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": old,
+    }]);
+    let node = a_node();
+    let mut pods: Vec<A> = ["a", "b", "c", "d", "e", "f"]
+        .map(|name| a_pod(name, "3").with("/status/conditions", told.clone()))
+        .into();
+    pods.push(a_pod("g", "3"));
+    let seen: Vec<&A> = std::iter::once(&node).chain(&pods).collect();
+    let decision = scene(&seen).decide(&Key::Round, 0);
+    let marked = decision.actions.iter().filter_map(|action| match action {
+        Action::Api(Write::Patch { at, .. }) => Some(at.key().name.to_string()),
+        Action::Api(_) | Action::Tell(_) | Action::Do(_) => None,
+    });
+    let marked: Vec<String> = marked.collect();
+    assert_eq!(
+        marked,
+        ["a", "b", "c", "d", "g"],
+        "one was told nothing yet"
+    );
 }
 
 fn a_ray_pod(name: &str, role: &str, cluster: &str) -> A {

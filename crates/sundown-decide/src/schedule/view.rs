@@ -1,14 +1,12 @@
 //! What the scheduler reads of pods and of the node.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde_json::Value;
 use sundown_kinds::constants::{CONTAINER_WAIT_FOR_GCS, LABEL_CLUSTER};
 use sundown_model::{Object, ObjectKey};
 
+use super::amounts::{Amounts, Asking, requests};
 use crate::json::{instant, items, text};
-use crate::quantity;
 
 /// The fields of a Pod that a watch has to keep.
 pub(super) const POD_FIELDS: &[&str] = &[
@@ -42,9 +40,6 @@ const HEAVY_MILLI: i128 = 500;
 /// And so is one of these images: a Ray node starts a dozen processes.
 const HEAVY_IMAGES: &str = "rayproject/";
 
-/// Amounts by resource, in thousandths.
-pub(super) type Amounts = BTreeMap<String, i128>;
-
 /// A pod.
 #[derive(Debug, Clone)]
 pub(super) struct PodView<'a> {
@@ -65,7 +60,11 @@ impl<'a> PodView<'a> {
         let mut bound = conditions.iter();
         let bound = bound.find(|it| text(it, "type") == "PodScheduled");
         let containers = items(object.field("/spec/containers"));
-        let requests = requests(object);
+        let requests = requests(Asking {
+            containers: object.field("/spec/containers"),
+            init_containers: object.field("/spec/initContainers"),
+            overhead: object.field("/spec/overhead"),
+        });
         let cpu = requests.get("cpu").copied().unwrap_or(0);
         let mut images = containers.iter().map(|it| text(it, "image"));
         let priority = object.field("/spec/priority").and_then(Value::as_i64);
@@ -160,54 +159,4 @@ fn word<'a>(pod: &'a Object, pointer: &str) -> &'a str {
 fn is_heavy_image(image: &str) -> bool {
     let path = image.strip_prefix("docker.io/").unwrap_or(image);
     path.starts_with(HEAVY_IMAGES)
-}
-
-/// What a pod asks for: its containers together, or its most demanding init container.
-fn requests(object: &Object) -> Amounts {
-    let mut total = Amounts::new();
-    for container in items(object.field("/spec/containers")) {
-        add(&mut total, container.pointer("/resources/requests"));
-    }
-    let mut beside = Amounts::new();
-    let mut peak = Amounts::new();
-    for container in items(object.field("/spec/initContainers")) {
-        let own = container.pointer("/resources/requests");
-        if text(container, "restartPolicy") == "Always" {
-            add(&mut beside, own);
-            add(&mut total, own);
-            continue;
-        }
-        let mut now = beside.clone();
-        add(&mut now, own);
-        for (name, amount) in now {
-            let most = peak.entry(name).or_default();
-            *most = amount.max(*most);
-        }
-    }
-    for (name, amount) in peak {
-        let all = total.entry(name).or_default();
-        *all = amount.max(*all);
-    }
-    add(&mut total, object.field("/spec/overhead"));
-    *total.entry("pods".to_owned()).or_default() += 1_000;
-    total
-}
-
-fn add(total: &mut Amounts, amounts: Option<&Value>) {
-    for (name, amount) in read(amounts) {
-        let sum = total.entry(name).or_default();
-        *sum = sum.saturating_add(amount);
-    }
-}
-
-/// Amounts as they stand in a manifest; what is no quantity is left out.
-pub(super) fn read(amounts: Option<&Value>) -> Amounts {
-    let amounts = amounts.and_then(Value::as_object).into_iter().flatten();
-    let amount = |value: &Value| match value {
-        Value::String(text) => quantity::milli(text),
-        Value::Number(number) => quantity::milli(&number.to_string()),
-        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
-    };
-    let read = amounts.filter_map(|(name, value)| Some((name.clone(), amount(value)?)));
-    read.collect()
 }

@@ -5,19 +5,18 @@ use jiff::Timestamp;
 use kube::Client;
 use serde_json::{Value, json};
 use sundown_decide::pod::NODE_NAME;
-
-/// What this machine offers.
-#[derive(Debug, Clone, Copy)]
-struct Size {
-    cores: usize,
-    memory_kilobytes: u64,
-}
+use sundown_decide::schedule::{Asked, CORES_LABEL, Machine, Offer};
 
 /// Makes the Node object, or brings it up to date.
 ///
 /// Errors: the API server did not take it.
-pub(super) async fn register(client: &Client, now: Timestamp) -> Result<(), kube::Error> {
-    let wanted = node(size());
+pub(super) async fn register(
+    client: &Client,
+    asked: Asked,
+    now: Timestamp,
+) -> Result<(), kube::Error> {
+    let machine = machine();
+    let wanted = node(machine, &Offer::of(asked, machine));
     let path = format!("/api/v1/nodes/{NODE_NAME}");
     let found = match client
         .request::<Value>(request("GET", &path, &Value::Null))
@@ -34,7 +33,13 @@ pub(super) async fn register(client: &Client, now: Timestamp) -> Result<(), kube
     if !says(&found["status"], &wanted["status"]) || !is_ready(&found) {
         let mut change = json!({ "status": wanted["status"] });
         change["status"]["conditions"] = json!([ready(now)]);
-        let path = format!("{path}/status");
+        let status = format!("{path}/status");
+        client
+            .request::<Value>(request("PATCH", &status, &change))
+            .await?;
+    }
+    if !says(&found["metadata"]["labels"], &wanted["metadata"]["labels"]) {
+        let change = json!({ "metadata": { "labels": wanted["metadata"]["labels"] } });
         client
             .request::<Value>(request("PATCH", &path, &change))
             .await?;
@@ -74,17 +79,11 @@ pub(super) fn says(found: &Value, wanted: &Value) -> bool {
     }
 }
 
-fn node(size: Size) -> Value {
-    let Size {
-        cores,
-        memory_kilobytes,
-    } = size;
-    let resources = json!({
-        "cpu": cores.to_string(), "memory": format!("{memory_kilobytes}Ki"), "pods": "110",
-    });
+fn node(machine: Machine, offer: &Offer) -> Value {
+    let resources = offer.to_json();
     let labels = json!({
         "kubernetes.io/hostname": NODE_NAME, "kubernetes.io/os": "linux",
-        "kubernetes.io/arch": architecture(),
+        "kubernetes.io/arch": architecture(), CORES_LABEL: machine.cores.to_string(),
     });
     json!({
         "apiVersion": "v1", "kind": "Node",
@@ -112,14 +111,16 @@ fn architecture() -> &'static str {
     }
 }
 
-fn size() -> Size {
+/// This machine, as the kernel tells it.
+fn machine() -> Machine {
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = memory
         .lines()
         .find_map(|line| line.strip_prefix("MemTotal:"));
     let total = total.and_then(|it| it.split_whitespace().next());
-    Size {
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    Machine {
+        cores: u64::try_from(cores).unwrap_or(1),
         memory_kilobytes: total.and_then(|it| it.parse().ok()).unwrap_or(0),
     }
 }
@@ -144,10 +145,11 @@ mod tests {
 
     #[test]
     fn what_the_server_adds_is_no_difference() {
-        let wanted = node(Size {
+        let machine = Machine {
             cores: 2,
             memory_kilobytes: 1,
-        });
+        };
+        let wanted = node(machine, &Offer::of(Asked::default(), machine));
         let mut found = wanted.clone();
         found["status"]["nodeInfo"]["bootID"] = json!("");
         assert!(says(&found["status"], &wanted["status"]));

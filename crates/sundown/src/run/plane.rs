@@ -12,6 +12,7 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::arguments::Offers;
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Gone, Held, Hello};
 use crate::data;
@@ -31,6 +32,7 @@ const LINES_TOLD_MAX: usize = 12;
 pub(super) struct Start {
     pub(super) directory: PathBuf,
     pub(super) image_rules: Option<PathBuf>,
+    pub(super) offers: Offers,
 }
 
 /// A control plane that is up.
@@ -224,6 +226,7 @@ fn launch(start: &Start, state: &Path) -> io::Result<Child> {
     if let Some(rules) = &start.image_rules {
         command.arg("--image-rules").arg(rules);
     }
+    command.args(start.offers.arguments());
     command.stdin(Stdio::null()).stdout(out).stderr(err);
     command.spawn()
 }

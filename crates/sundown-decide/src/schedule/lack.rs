@@ -1,0 +1,228 @@
+//! What a pod lacks on the node, in figures, and what the user can do about it. One function says it for
+//! the condition, the event, `sundown run` and `sundown explain`.
+
+use std::fmt::Write as _;
+
+use super::amounts::{Amounts, words};
+
+/// How many of those that take it are named.
+const TAKERS_TOLD_MAX: usize = 3;
+
+/// A pod on the node, with what it takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taker {
+    pub(super) name: String,
+    pub(super) amounts: Amounts,
+}
+
+/// A resource of which there is not enough.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lack {
+    /// In upstream's words.
+    pub(super) obstacle: String,
+    /// In figures, with what to do.
+    pub(super) advice: String,
+}
+
+/// Everything that a node lacks for a pod; empty when it fits.
+pub(super) fn lacks(requests: &Amounts, offered: &Amounts, takers: &[Taker]) -> Vec<Lack> {
+    let mut all = Vec::new();
+    for (name, needed) in requests {
+        let has = offered.get(name).copied();
+        // A node that does not say how many pods it takes takes any number.
+        let has = has.or((name == "pods").then_some(i128::MAX));
+        let taken = taken(takers, name);
+        if *needed > 0 && taken.saturating_add(*needed) > has.unwrap_or(0) {
+            all.push(Lack {
+                obstacle: obstacle(name),
+                advice: match has {
+                    Some(has) => advice(name, *needed, has, takers),
+                    None => format!(
+                        "It needs {}, which this node does not offer; take it out of the requests",
+                        words(name, *needed)
+                    ),
+                },
+            });
+        }
+    }
+    all
+}
+
+fn taken(takers: &[Taker], name: &str) -> i128 {
+    let amounts = takers.iter().filter_map(|it| it.amounts.get(name));
+    amounts.fold(0, |sum: i128, amount| sum.saturating_add(*amount))
+}
+
+fn obstacle(name: &str) -> String {
+    match name {
+        "pods" => "1 Too many pods".to_owned(),
+        name => format!("1 Insufficient {name}"),
+    }
+}
+
+fn advice(name: &str, needed: i128, has: i128, takers: &[Taker]) -> String {
+    if name == "pods" {
+        let count = words(name, has);
+        return format!("There are {count} already, as many as fit; delete some");
+    }
+    let taken = taken(takers, name);
+    let free = has.saturating_sub(taken).max(0);
+    let (needs, free, all) = (words(name, needed), bare(name, free), bare(name, has));
+    let mut text = format!("It needs {needs}, {free} of {all} free");
+    text.push_str(&told(takers, name));
+    text.push_str("; lower the requests");
+    let wanted = taken.saturating_add(needed);
+    // Writing to a string cannot fail.
+    let _ = match name {
+        "cpu" => write!(
+            text,
+            ", or offer more with `--cpus {}`",
+            ceil(wanted, 1_000)
+        ),
+        "memory" => write!(
+            text,
+            ", or offer more with `--memory {}Gi`",
+            ceil(wanted, 1_000 << 30)
+        ),
+        _ => Ok(()),
+    };
+    text
+}
+
+/// Who takes it, the largest first.
+fn told(takers: &[Taker], name: &str) -> String {
+    let amount = |it: &Taker| it.amounts.get(name).copied().unwrap_or(0);
+    let mut takers: Vec<&Taker> = takers.iter().filter(|it| amount(it) > 0).collect();
+    takers.sort_by(|one, other| {
+        let order = amount(other).cmp(&amount(one));
+        order.then_with(|| one.name.cmp(&other.name))
+    });
+    let named = takers.iter().take(TAKERS_TOLD_MAX);
+    let mut named: Vec<String> = named
+        .map(|it| format!("{} {}", it.name, bare(name, amount(it))))
+        .collect();
+    let others = takers.len().saturating_sub(TAKERS_TOLD_MAX);
+    if others > 0 {
+        let rest = takers.iter().skip(TAKERS_TOLD_MAX).copied();
+        let rest = rest.fold(0, |sum: i128, it| sum.saturating_add(amount(it)));
+        named.push(format!("{others} more {}", bare(name, rest)));
+    }
+    if named.is_empty() {
+        return String::new();
+    }
+    format!(" ({})", named.join(", "))
+}
+
+/// An amount without its unit where the sentence has it already.
+fn bare(name: &str, milli: i128) -> String {
+    let words = words(name, milli);
+    let bare = words.split(' ').next().unwrap_or(&words);
+    bare.to_owned()
+}
+
+fn ceil(milli: i128, unit: i128) -> i128 {
+    milli.saturating_add(unit - 1) / unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schedule::amounts::read;
+    use serde_json::{Value, json};
+
+    fn amounts(json: &Value) -> Amounts {
+        read(Some(json))
+    }
+
+    fn taker(name: &str, json: &Value) -> Taker {
+        Taker {
+            name: name.into(),
+            amounts: amounts(json),
+        }
+    }
+
+    fn said(requests: &Value, offered: &Value, takers: &[Taker]) -> Vec<(String, String)> {
+        let all = lacks(&amounts(requests), &amounts(offered), takers);
+        all.into_iter().map(|it| (it.obstacle, it.advice)).collect()
+    }
+
+    fn advice_of(requests: &Value, offered: &Value, takers: &[Taker]) -> String {
+        let mut all = said(requests, offered, takers);
+        assert_eq!(all.len(), 1, "{all:?}");
+        all.remove(0).1
+    }
+
+    #[test]
+    fn what_fits_lacks_nothing() {
+        let one = [taker("a", &json!({ "cpu": "1" }))];
+        let has = json!({ "cpu": "2", "memory": "1Gi" });
+        assert!(said(&json!({ "cpu": "1", "memory": "1Gi" }), &has, &one).is_empty());
+        // Nothing is asked for, so nothing is missing.
+        assert!(said(&json!({ "gpu": "0", "pods": "1" }), &has, &one).is_empty());
+    }
+
+    /// `RayJob`s of 1 + 1 CPUs whose submitter of 500m waited for ever, with `1 Insufficient cpu` and no figure.
+    #[test]
+    fn needed_free_takers_and_what_to_do_are_said() {
+        let takers = [
+            taker("worker", &json!({ "cpu": "1" })),
+            taker("head", &json!({ "cpu": "1" })),
+        ];
+        let has = json!({ "cpu": "2" });
+        let [(obstacle, advice)] = &said(&json!({ "cpu": "500m" }), &has, &takers)[..] else {
+            panic!("one lack");
+        };
+        assert_eq!(obstacle, "1 Insufficient cpu");
+        assert_eq!(
+            advice,
+            "It needs 0.5 CPU, 0 of 2 free (head 1, worker 1); lower the requests, or offer more \
+             with `--cpus 3`"
+        );
+    }
+
+    #[test]
+    fn memory_is_told_in_the_units_of_people() {
+        let takers = [taker("a", &json!({ "memory": "1536Mi" }))];
+        let has = json!({ "memory": "2Gi" });
+        assert_eq!(
+            advice_of(&json!({ "memory": "700Mi" }), &has, &takers),
+            "It needs 700Mi memory, 512Mi of 2Gi free (a 1.5Gi); lower the requests, or offer more \
+             with `--memory 3Gi`"
+        );
+    }
+
+    #[test]
+    fn only_the_largest_takers_are_named() {
+        let takers: Vec<Taker> = (0..5)
+            .map(|number| taker(&format!("p{number}"), &json!({ "cpu": number })))
+            .collect();
+        let text = advice_of(&json!({ "cpu": "1" }), &json!({ "cpu": "10" }), &takers);
+        assert!(
+            text.contains("0 of 10 free (p4 4, p3 3, p2 2, 1 more 1)"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn less_may_be_offered_than_is_taken() {
+        let takers = [taker("a", &json!({ "cpu": "4" }))];
+        let text = advice_of(&json!({ "cpu": "1" }), &json!({ "cpu": "2" }), &takers);
+        assert!(text.contains("0 of 2 free (a 4)"), "{text}");
+        assert!(text.contains("`--cpus 5`"), "{text}");
+    }
+
+    #[test]
+    fn what_no_flag_offers_is_not_advised() {
+        let text = advice_of(&json!({ "nvidia.com/gpu": 1 }), &json!({ "cpu": "2" }), &[]);
+        assert_eq!(
+            text,
+            "It needs 1 nvidia.com/gpu, which this node does not offer; take it out of the requests"
+        );
+        let full = [taker("a", &json!({ "pods": "1" }))];
+        let text = advice_of(&json!({ "pods": "1" }), &json!({ "pods": "1" }), &full);
+        assert_eq!(
+            text,
+            "There are 1 pods already, as many as fit; delete some"
+        );
+    }
+}

@@ -1,0 +1,62 @@
+//! What a run says when it asks for other CPUs or memory than the control plane that it joined offers. What
+//! is offered changes with a start only: a run must not change it under the pods of another.
+
+use http::Method;
+use serde_json::Value;
+use sundown_decide::pod::NODE_NAME;
+use sundown_model::Quantity;
+
+use super::plane::Plane;
+use crate::arguments::Offers;
+use crate::objects::{send, text};
+
+/// What to tell; None if what was asked for is offered, or cannot be told.
+pub(super) async fn note(plane: &Plane, asked: Offers) -> Option<String> {
+    if plane.was_started || asked == Offers::default() {
+        return None;
+    }
+    let path = format!("/api/v1/nodes/{NODE_NAME}");
+    let node = send(&plane.client(), Method::GET, &path, &Value::Null).await;
+    difference(asked, &node.ok()?)
+}
+
+/// The first flag that the node does not follow.
+fn difference(asked: Offers, node: &Value) -> Option<String> {
+    let flags = [
+        ("--cpus", "cpu", asked.cpus),
+        ("--memory", "memory", asked.memory),
+    ];
+    flags.into_iter().find_map(|(flag, name, asked)| {
+        let offered = text(node, &format!("/status/allocatable/{name}"));
+        let is_so = Quantity::parse(offered)?.billionths() == asked?.billionths();
+        (!is_so).then(|| {
+            format!(
+                "{flag} {} does not count: a control plane is up already, and offers {offered}; \
+                 `sundown down` ends it",
+                asked.map_or_else(String::new, Quantity::canonical)
+            )
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_flag_that_changes_nothing_is_told() {
+        let node = json!({"status": {"allocatable": {"cpu": "8", "memory": "2Gi"}}});
+        let asked = |cpus: &str, memory: &str| Offers {
+            cpus: Quantity::parse(cpus),
+            memory: Quantity::parse(memory),
+        };
+        assert_eq!(difference(asked("8000m", "2048Mi"), &node), None);
+        assert_eq!(difference(asked("", ""), &node), None);
+        let text = difference(asked("8", "4Gi"), &node).unwrap();
+        assert!(text.starts_with("--memory 4Gi does not count"), "{text}");
+        assert!(text.contains("offers 2Gi"), "{text}");
+        assert!(difference(asked("2", ""), &node).is_some());
+    }
+}
