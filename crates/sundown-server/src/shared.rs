@@ -14,6 +14,7 @@ use sundown_store::Store;
 use tokio::sync::watch;
 
 use crate::bodies::Bodies;
+use crate::compressed::Compressed;
 use crate::keys::Keys;
 use crate::metrics::{Metrics, Usage};
 use crate::sequencer::{Durability, Sequencer};
@@ -37,6 +38,7 @@ pub struct Shared {
     /// Signs the tokens of service accounts.
     pub(crate) keys: Keys,
     pub(crate) bodies: Bodies,
+    pub(crate) compressed: Compressed,
     pub(crate) metrics: Metrics,
     /// Nobody runs pods if there is none.
     pub(crate) logs: Option<Arc<dyn PodLogs>>,
@@ -106,6 +108,7 @@ impl Shared {
             commits: Commits::Memory(Mutex::new(head)),
             keys: Keys::generate(),
             bodies: Bodies::default(),
+            compressed: Compressed::default(),
             metrics: Metrics::default(),
             logs: None,
         }
@@ -143,6 +146,7 @@ impl Shared {
             commits,
             keys: Keys::generate(),
             bodies: Bodies::default(),
+            compressed: Compressed::default(),
             metrics: Metrics::default(),
             logs: None,
         })
