@@ -2,6 +2,7 @@
 //!
 //! It shows that the wire is right; what is collected when is judged by the simulator.
 
+mod lists;
 mod tour;
 
 use std::fs::File;

@@ -1,11 +1,13 @@
 //! `cargo xtask accept peers`: controllers of others do their work on our server.
 //!
 //! The garbage collector of the upstream kube-controller-manager with ours left out, an operator on
-//! controller-runtime, and a leader election on kube-rs. Before that, our definitions of their kinds are
-//! held against their own.
+//! controller-runtime, and a leader election on kube-rs; helm with a chart, and Go's reading of our
+//! `OpenAPI`. Before that, our definitions of their kinds are held against their own.
 
 mod clients;
 mod definitions;
+mod helm;
+mod openapi;
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -23,6 +25,8 @@ pub(crate) fn run() -> Result<()> {
     definitions::run()?;
     let binary = sundown::build(Profile::Release)?;
     collector(&binary)?;
+    openapi::run(&binary)?;
+    helm::run(&binary)?;
     clients::operator(&binary)?;
     clients::election(&binary)
 }

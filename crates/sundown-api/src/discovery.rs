@@ -54,11 +54,7 @@ pub(crate) fn health(request: &Request) -> Response {
 /// Adds what lets clients keep a document: 304 if they have this one already.
 pub(crate) fn cacheable(mut response: Response, request: &Request) -> Response {
     let tag = format!("\"{:032X}\"", fingerprint(&response.body));
-    let known = request.if_none_match.as_deref().unwrap_or("");
-    if known
-        .split(',')
-        .any(|own| own.trim().trim_start_matches("W/") == tag)
-    {
+    if has_tag(request, &tag) {
         response.code = 304;
         response.body.clear();
     }
@@ -70,8 +66,15 @@ pub(crate) fn cacheable(mut response: Response, request: &Request) -> Response {
     response
 }
 
+/// Whether the client has the document of this tag already.
+pub(crate) fn has_tag(request: &Request, tag: &str) -> bool {
+    let known = request.if_none_match.as_deref().unwrap_or("");
+    let mut known = known.split(',');
+    known.any(|own| own.trim().trim_start_matches("W/") == tag)
+}
+
 /// FNV-1a of 128 bits: documents are our own, so nobody gains from a collision.
-fn fingerprint(bytes: &[u8]) -> u128 {
+pub(crate) fn fingerprint(bytes: &[u8]) -> u128 {
     const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
     const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
     bytes.iter().fold(BASIS, |hash, byte| {

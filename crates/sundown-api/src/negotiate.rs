@@ -81,6 +81,20 @@ pub(crate) fn aggregated_discovery(request: &Request) -> Option<&'static str> {
     None
 }
 
+/// The first of several media types that the client takes: the most wanted clause of Accept decides,
+/// and of two that are wanted alike the one that says more.
+pub(crate) fn first_of<T: Copy>(request: &Request, served: &[(&str, T)]) -> Option<T> {
+    let accept = request.accept.as_deref().unwrap_or("").trim();
+    let mut clauses = clauses(if accept.is_empty() { "*/*" } else { accept });
+    clauses.retain(|clause| clause.quality() > 0.0);
+    clauses.sort_by(|one, other| {
+        let by_quality = other.quality().total_cmp(&one.quality());
+        by_quality.then(one.wildcards().cmp(&other.wildcards()))
+    });
+    let first = |clause: &Clause<'_>| served.iter().find(|(media, _)| clause.takes(media));
+    clauses.iter().find_map(first).map(|(_, it)| *it)
+}
+
 /// The media type of the body, without parameters; JSON if the client did not say.
 pub(crate) fn media_type(request: &Request) -> &str {
     let sent = request.content_type.as_deref().unwrap_or(JSON);
@@ -126,6 +140,19 @@ impl<'a> Clause<'a> {
             protobuf::MEDIA => Some(Encoding::Protobuf),
             _ => None,
         }
+    }
+
+    fn takes(&self, media: &str) -> bool {
+        let kind = |media: &str| media.split('/').next().map(str::to_owned);
+        match self.media.strip_suffix("/*") {
+            Some("*") => true,
+            Some(own) => kind(media).as_deref() == Some(own),
+            None => self.media == media || self.media == "*",
+        }
+    }
+
+    fn wildcards(&self) -> usize {
+        self.media.matches('*').count()
     }
 
     /// RFC 9110: between 0 and 1; 1 if it is not said or cannot be read.

@@ -1,17 +1,28 @@
 //! `OpenAPI` v3: which kinds take which patches, and the schemas of built-in kinds from their facts.
 //!
-//! Those of custom kinds come from their definitions (`custom::published`).
+//! Those of custom kinds come from their definitions (`custom::published`). `v2` says the same in the
+//! older form.
 
 mod schemas;
+mod v2;
 
 use serde_json::{Map, Value, json};
 
 use crate::Response;
-use crate::custom::published;
+use crate::custom::LazySchema;
+use crate::custom::published::{self, Embedding};
 use crate::discovery::page_not_found;
-use crate::registry::{Registry, Type};
+use crate::registry::{Registry, Rules, Type};
 use crate::render::response;
 use crate::{decode, facts};
+
+pub(crate) use v2::document as document_v2;
+
+/// The version of the API that documents are of.
+const VERSION: &str = "v1.37.0+sundown";
+
+/// What stands before the name of a schema in a reference.
+const PREFIX: &str = "#/components/schemas/";
 
 /// `/openapi/v3`.
 pub(crate) fn index(registry: &Registry) -> Response {
@@ -42,32 +53,18 @@ fn body(registry: &Registry, group: &str, version: &str) -> Option<Vec<u8>> {
         add_paths(&mut paths, ty);
     }
     let built_in = types.values().filter_map(|ty| decode::fact_of(ty));
-    let shared = types
-        .values()
-        .any(|ty| ty.is_custom())
-        .then_some(published::SHARED);
-    let shared = shared
-        .into_iter()
-        .flatten()
-        .map(|name| facts::facts().named(name));
-    let mut roots = built_in.chain(shared).peekable();
-    if roots.peek().is_some() {
-        schemas = schemas::closure(roots);
-    }
+    schemas.append(&mut schemas::closure(built_in.chain(shared())));
     for ty in types.values() {
         let name = schema_name(ty);
-        if ty.is_custom() {
-            let list_name = name.replace(&*ty.kind, &ty.list_kind);
-            schemas.insert(list_name, published::list_schema(ty, &name));
+        if has_list(ty) {
+            schemas.insert(list_name(ty), published::list_schema(ty, &name));
         }
-        let own = schemas
-            .entry(name)
-            .or_insert_with(|| published::schema(ty).unwrap_or_else(|| permissive(ty)));
+        let own = schemas.entry(name).or_insert_with(|| custom_schema(ty));
         own["x-kubernetes-group-version-kind"] = json!([type_meta(ty)]);
     }
     let document = json!({
         "openapi": "3.0.0",
-        "info": { "title": "Kubernetes", "version": "v1.37.0+sundown" },
+        "info": { "title": "Kubernetes", "version": VERSION },
         "paths": paths,
         "components": { "schemas": schemas },
     });
@@ -83,6 +80,10 @@ fn add_paths(paths: &mut Map<String, Value>, ty: &Type) {
     };
     let collection = format!("/{root}/{scope}{}", ty.resource.plural());
     let post = operation(ty, "post", Some(json!(["application/json"])));
+    if !has_list(ty) {
+        paths.insert(collection, json!({ "post": post }));
+        return;
+    }
     let list = operation(ty, "list", None);
     paths.insert(collection.clone(), json!({ "get": list, "post": post }));
     let mut patches = json!([
@@ -102,9 +103,14 @@ fn add_paths(paths: &mut Map<String, Value>, ty: &Type) {
 }
 
 fn operation(ty: &Type, action: &str, takes: Option<Value>) -> Value {
-    let reference = json!({ "$ref": format!("#/components/schemas/{}", schema_name(ty)) });
+    let shown = if action == "list" {
+        list_name(ty)
+    } else {
+        schema_name(ty)
+    };
+    let reference = json!({ "$ref": format!("{PREFIX}{shown}") });
     let mut operation = json!({
-        "operationId": format!("{action}{}{}", ty.version, ty.kind),
+        "operationId": operation_id(ty, action),
         "responses": {
             "200": {
                 "description": "OK",
@@ -135,6 +141,40 @@ fn operation(ty: &Type, action: &str, takes: Option<Value>) -> Value {
     operation
 }
 
+/// The schemas that every document refers to.
+fn shared() -> impl Iterator<Item = &'static facts::Fact> {
+    published::SHARED
+        .map(|name| facts::facts().named(name))
+        .into_iter()
+}
+
+/// What is created only cannot be listed.
+fn has_list(ty: &Type) -> bool {
+    ty.rules != Rules::Binding
+}
+
+/// Unique in a document of all groups too.
+fn operation_id(ty: &Type, action: &str) -> String {
+    let capital = |word: &str| {
+        let (first, rest) = word.split_at_checked(1).unwrap_or(("", word));
+        format!("{}{rest}", first.to_ascii_uppercase())
+    };
+    let group: String = match ty.resource.group() {
+        "" => "Core".to_owned(),
+        group => group.split('.').rev().map(capital).collect(),
+    };
+    format!("{action}{group}{}{}", capital(&ty.version), ty.kind)
+}
+
+/// The schema of a type that no fact describes.
+fn custom_schema(ty: &Type) -> Value {
+    let Some(mut schema) = published::schema(ty) else {
+        return permissive(ty);
+    };
+    published::embed(&mut schema, Embedding::Everywhere);
+    schema
+}
+
 fn permissive(ty: &Type) -> Value {
     json!({
         "type": "object",
@@ -160,6 +200,12 @@ fn schema_name(ty: &Type) -> String {
     parts.retain(|part| !part.is_empty());
     parts.extend([&*ty.version, &*ty.kind]);
     parts.join(".")
+}
+
+fn list_name(ty: &Type) -> String {
+    let name = schema_name(ty);
+    let package = name.strip_suffix(&*ty.kind).unwrap_or(&name);
+    format!("{package}{}", ty.list_kind)
 }
 
 fn group_version_path(group: &str, version: &str) -> String {

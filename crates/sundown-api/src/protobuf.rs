@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::facts::{Fact, Shape, facts};
 
-pub(crate) use write::{envelope, frame};
+pub(crate) use write::{envelope, frame, put_bytes, put_double, put_varint};
 
 /// The media type of protobuf, of requests and of answers.
 pub(crate) const MEDIA: &str = "application/vnd.kubernetes.protobuf";

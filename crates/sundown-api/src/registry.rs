@@ -213,7 +213,8 @@ impl Registry {
         builtin::types().iter().any(|ty| ty.resource == resource)
     }
 
-    fn all(&self) -> impl Iterator<Item = &Arc<Type>> {
+    /// Every type, by group, version and plural.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Type>> {
         self.types.values().flat_map(BTreeMap::values)
     }
 

@@ -19,6 +19,8 @@ pub(crate) enum Route<'a> {
     Group(&'a str),
     /// `/api/v1` and `/apis/GROUP/VERSION`.
     GroupVersion(&'a str, &'a str),
+    /// `/openapi/v2`.
+    OpenApiV2,
     OpenApiIndex,
     /// `/openapi/v3/api/v1` and `/openapi/v3/apis/GROUP/VERSION`.
     OpenApi(&'a str, &'a str),
@@ -99,6 +101,7 @@ pub(crate) fn route<'a>(registry: &Registry, path: &'a str) -> Route<'a> {
         ["apis", group] => Route::Group(group),
         ["api", version] => Route::GroupVersion("", version),
         ["apis", group, version] => Route::GroupVersion(group, version),
+        ["openapi", "v2"] => Route::OpenApiV2,
         ["openapi", "v3"] => Route::OpenApiIndex,
         ["openapi", "v3", "api", version] => Route::OpenApi("", version),
         ["openapi", "v3", "apis", group, version] => Route::OpenApi(group, version),

@@ -408,6 +408,7 @@ impl Server {
             Route::GroupVersion(group, version) => {
                 discovery::group_version(&self.registry, group, version)
             }
+            Route::OpenApiV2 => openapi::document_v2(&self.registry, request),
             Route::OpenApiIndex => openapi::index(&self.registry),
             Route::OpenApi(group, version) => openapi::document(&self.registry, group, version),
             Route::NoResource => Failure::no_such_resource().response(),

@@ -7,6 +7,7 @@ mod access;
 mod bodies;
 mod body;
 mod clock;
+mod compressed;
 mod entropy;
 mod full_disk;
 mod https;

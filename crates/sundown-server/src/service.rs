@@ -111,6 +111,8 @@ impl ApiService {
         let label = Label::of(&request);
         let is_pretty = pretty::is_wanted(&request);
         let encoding = Encoding::of(&request);
+        let compressed = &self.shared.compressed;
+        let asked = compressed.ask(&head.headers, &mut request);
         let mut reply = match self.shared.admit(&caller, &mut request) {
             Err(refused) => Reply::Response(refused),
             Ok(()) if request.path == "/metrics" && request.method == Method::Get => {
@@ -125,10 +127,15 @@ impl ApiService {
             }
         };
         if let Reply::Response(response) = &mut reply {
-            if is_pretty && response.content_type.starts_with("application/json") {
+            // What is compressed is read by programs, and upstream indents it for nobody.
+            if is_pretty && asked.is_none() && response.content_type.starts_with("application/json")
+            {
                 response.body = pretty::indented(&response.body);
             }
             encoding.apply(response);
+            if let Some(asked) = asked {
+                compressed.complete(&asked, response);
+            }
         }
         self.shared.metrics.count(label, code_of(&reply));
         Ok(reply)

@@ -14,6 +14,7 @@ use sundown_store::Store;
 use tokio::sync::watch;
 
 use crate::bodies::Bodies;
+use crate::compressed::Compressed;
 use crate::keys::Keys;
 use crate::metrics::{Metrics, Usage};
 use crate::notices::Notices;
@@ -39,6 +40,7 @@ pub struct Shared {
     pub(crate) keys: Keys,
     pub(crate) bodies: Bodies,
     pub(crate) notices: Notices,
+    pub(crate) compressed: Compressed,
     pub(crate) metrics: Metrics,
     /// Nobody runs pods if there is none.
     pub(crate) logs: Option<Arc<dyn PodLogs>>,
@@ -109,6 +111,7 @@ impl Shared {
             keys: Keys::generate(),
             bodies: Bodies::default(),
             notices: Notices::default(),
+            compressed: Compressed::default(),
             metrics: Metrics::default(),
             logs: None,
         }
@@ -147,6 +150,7 @@ impl Shared {
             keys: Keys::generate(),
             bodies: Bodies::default(),
             notices: Notices::default(),
+            compressed: Compressed::default(),
             metrics: Metrics::default(),
             logs: None,
         })

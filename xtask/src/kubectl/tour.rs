@@ -6,23 +6,26 @@ use crate::control_plane::ControlPlane;
 use crate::process;
 
 /// A call and what has to be in its output or, where it has to fail, in its complaint.
-struct Call {
+pub(super) struct Call {
     arguments: &'static [&'static str],
     manifest: &'static str,
+    /// The program that `kubectl edit` opens.
+    editor: &'static str,
     says: &'static str,
     fails: bool,
 }
 
-const fn call(arguments: &'static [&'static str], says: &'static str) -> Call {
+pub(super) const fn call(arguments: &'static [&'static str], says: &'static str) -> Call {
     Call {
         arguments,
         manifest: "",
+        editor: "",
         says,
         fails: false,
     }
 }
 
-const fn with(
+pub(super) const fn with(
     manifest: &'static str,
     arguments: &'static [&'static str],
     says: &'static str,
@@ -30,12 +33,13 @@ const fn with(
     Call {
         arguments,
         manifest,
+        editor: "",
         says,
         fails: false,
     }
 }
 
-const fn refused(
+pub(super) const fn refused(
     manifest: &'static str,
     arguments: &'static [&'static str],
     says: &'static str,
@@ -43,8 +47,20 @@ const fn refused(
     Call {
         arguments,
         manifest,
+        editor: "",
         says,
         fails: true,
+    }
+}
+
+pub(super) const fn edited(
+    editor: &'static str,
+    arguments: &'static [&'static str],
+    says: &'static str,
+) -> Call {
+    Call {
+        editor,
+        ..call(arguments, says)
     }
 }
 
@@ -203,9 +219,11 @@ const TOUR: &[Call] = &[
 
 /// Makes the round.
 pub(super) fn make(plane: &ControlPlane) -> Result<()> {
-    for call in TOUR {
+    let calls = || TOUR.iter().chain(super::lists::CALLS);
+    for call in calls() {
         let line = call.arguments.join(" ");
         let mut kubectl = plane.kubectl(call.arguments);
+        kubectl.env("KUBE_EDITOR", call.editor);
         let done = process::output_of(&mut kubectl, call.manifest.as_bytes())?;
         ensure!(
             done.succeeded != call.fails,
@@ -220,6 +238,9 @@ pub(super) fn make(plane: &ControlPlane) -> Result<()> {
             done.said
         );
     }
-    println!("kubectl: {} commands said what they should", TOUR.len());
+    println!(
+        "kubectl: {} commands said what they should",
+        calls().count()
+    );
     Ok(())
 }

@@ -98,10 +98,7 @@ fn put(out: &mut Vec<u8>, number: u32, shape: &Shape, value: &Value) {
         Shape::String => put_bytes(out, number, text.as_bytes()),
         Shape::Bool => put_varint(out, number, i64::from(value.as_bool() == Some(true))),
         Shape::Int32 | Shape::Int64 => put_varint(out, number, value.as_i64().unwrap_or(0)),
-        Shape::Double => {
-            varint(out, u64::from(number) << 3 | 1);
-            out.extend_from_slice(&value.as_f64().unwrap_or(0.0).to_le_bytes());
-        }
+        Shape::Double => put_double(out, number, value.as_f64().unwrap_or(0.0)),
         Shape::Bytes => put_bytes(out, number, &STANDARD.decode(text).unwrap_or_default()),
         Shape::Object(name) => {
             let empty = Map::new();
@@ -203,15 +200,23 @@ fn nanoseconds(text: &str) -> i64 {
     nanoseconds
 }
 
-fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+/// A text, bytes or a message.
+pub(crate) fn put_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     varint(out, u64::from(number) << 3 | 2);
     varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-fn put_varint(out: &mut Vec<u8>, number: u32, value: i64) {
+/// A number or a boolean.
+pub(crate) fn put_varint(out: &mut Vec<u8>, number: u32, value: i64) {
     varint(out, u64::from(number) << 3);
     varint(out, value.cast_unsigned());
+}
+
+/// A number with a fraction.
+pub(crate) fn put_double(out: &mut Vec<u8>, number: u32, value: f64) {
+    varint(out, u64::from(number) << 3 | 1);
+    out.extend_from_slice(&value.to_le_bytes());
 }
 
 fn varint(out: &mut Vec<u8>, mut value: u64) {

@@ -218,7 +218,7 @@ fn refuses_unknown_selectors_parameters_and_methods() {
 #[test]
 fn answers_unknown_paths_in_plain_text() {
     let mut world = World::new();
-    for path in ["/nothing", "/apis/sundown.dev/v1", "/openapi/v2"] {
+    for path in ["/nothing", "/apis/sundown.dev/v1", "/openapi/v1"] {
         let reply = world.get(path);
         assert_eq!(
             (reply.code, reply.text.as_str()),

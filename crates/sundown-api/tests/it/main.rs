@@ -19,6 +19,7 @@ mod hostile;
 mod lists;
 mod metadata;
 mod namespaces;
+mod openapi_v2;
 mod parts;
 mod patches;
 mod races;

@@ -3,6 +3,7 @@
 mod access;
 mod crowd;
 mod crud;
+mod documents;
 mod durable;
 mod http2;
 mod limits;
