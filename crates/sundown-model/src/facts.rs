@@ -142,9 +142,9 @@ impl Facts {
         found.map(|it| &it.refusal)
     }
 
-    /// Whether any deletion was refused and is still to be done.
-    pub fn has_refused_deletes(&self) -> bool {
-        !self.refused_deletes.is_empty()
+    /// How many deletions were refused and are still to be done.
+    pub fn refused_deletes(&self) -> usize {
+        self.refused_deletes.len()
     }
 
     /// When a status of this object was last written by us, in this life.

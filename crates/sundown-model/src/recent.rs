@@ -30,8 +30,8 @@ impl<K: Ord + Clone, V, const MAX: usize> Recent<K, V, MAX> {
         self.entries.get(key)
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
     }
 
     pub(crate) fn remove(&mut self, key: &K) {

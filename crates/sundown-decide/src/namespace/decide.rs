@@ -129,14 +129,21 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
     namespace: &NamespaceView,
     sight: &Sight<'_>,
 ) -> Decision<Reason> {
+    // Only so many can have been refused: the rest is still to be deleted, without a look at each.
+    if count.open > sight.facts.refused_deletes() {
+        return Decision::idle(Reason::Empties { count: count.open });
+    }
     let is_open = |it: &&Arc<Object>| !it.is_deleting() && !sight.is_refused(it);
-    let open = if sight.facts.has_refused_deletes() {
-        left().filter(is_open).count()
-    } else {
-        count.open
+    let open = match count.open {
+        0 => 0,
+        _ => left().filter(is_open).count(),
     };
     if open > 0 {
         return Decision::idle(Reason::Empties { count: open });
+    }
+    // What is left may be much, and each of it that goes comes by here.
+    if let Some(at) = next_word_at(namespace, sight) {
+        return Decision::wake_at(at, Reason::Told { left: count.left });
     }
     report(&left().collect::<Vec<_>>(), namespace, sight)
 }
@@ -166,9 +173,7 @@ fn tell(
     reason: Reason,
     sight: &Sight<'_>,
 ) -> Decision<Reason> {
-    let written_at = sight.facts.written_at(namespace.seen.key());
-    let again_at = written_at.and_then(|at| at.checked_add(STATUS_EVERY).ok());
-    if let Some(at) = again_at.filter(|at| sight.now < *at) {
+    if let Some(at) = next_word_at(namespace, sight) {
         return Decision::wake_at(at, reason);
     }
     let write = Write::Patch {
@@ -177,6 +182,13 @@ fn tell(
         patch: Patch::Merge(json!({ "status": { "conditions": conditions } })),
     };
     Decision::act(Action::Api(write), reason)
+}
+
+/// When the conditions may be written again, if they were written a moment ago.
+fn next_word_at(namespace: &NamespaceView, sight: &Sight<'_>) -> Option<Timestamp> {
+    let written_at = sight.facts.written_at(namespace.seen.key());
+    let again_at = written_at.and_then(|at| at.checked_add(STATUS_EVERY).ok());
+    again_at.filter(|at| sight.now < *at)
 }
 
 fn observe(unseen: Vec<Resource>, sight: &Sight<'_>) -> Decision<Reason> {

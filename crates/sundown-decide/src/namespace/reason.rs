@@ -17,6 +17,10 @@ pub enum Reason {
         /// What the API server refuses to delete.
         refused: Vec<ObjectKey>,
     },
+    /// What keeps the rest was written down a moment ago.
+    Told {
+        left: usize,
+    },
     AwaitsObservation {
         blind: Vec<Resource>,
     },
@@ -42,6 +46,7 @@ impl Explain for Reason {
             Self::Active => "Active",
             Self::Empties { .. } => "Empties",
             Self::Blocked { .. } => "Blocked",
+            Self::Told { .. } => "Told",
             Self::AwaitsObservation { .. } => "AwaitsObservation",
             Self::Emptied => "Emptied",
             Self::Empty => "Empty",
@@ -65,6 +70,7 @@ impl Explain for Reason {
                 let (count, refused) = (by.len(), refused.len());
                 format!("terminating; {count} objects have yet to go, {refused} may not be deleted")
             }
+            Self::Told { left } => format!("terminating; {left} objects have yet to go"),
             Self::AwaitsObservation { blind } if blind.is_empty() => {
                 "terminating; makes sure that nothing is left".to_owned()
             }
@@ -106,6 +112,7 @@ impl Explain for Reason {
             Self::Gone
             | Self::Active
             | Self::Empties { .. }
+            | Self::Told { .. }
             | Self::Emptied
             | Self::Empty
             | Self::GoesAlong

@@ -211,7 +211,7 @@ fn the_status_is_written_once_a_second_at_most() {
     let namespace = terminating().key();
     scene.facts.set_written(namespace.clone(), at(7));
     let decision = scene.decide(&namespace, 7);
-    assert!(matches!(decision.reason, Reason::Blocked { .. }));
+    assert!(matches!(decision.reason, Reason::Told { left: 1 }));
     assert_eq!(decision.wake_at, Some(at(8)));
     assert!(decision.actions.is_empty());
     patch(&scene.decide(&namespace, 8), Part::Status);
