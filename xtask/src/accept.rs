@@ -54,6 +54,11 @@ const LANES: &[Lane] = &[
         run: ray::accept_node,
     },
     Lane {
+        name: "promises",
+        about: "RayJobs on real Ray whose control plane sleeps, whose cluster is deleted, whose driver is a client",
+        run: ray::accept_promises,
+    },
+    Lane {
         name: "peers",
         about: "upstream's garbage collector, an operator in Go and a leader election work on our server",
         run: peers::run,

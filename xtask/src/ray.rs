@@ -7,6 +7,7 @@ mod examples;
 mod home;
 mod kills;
 mod pods;
+mod promises;
 mod user;
 
 use std::path::{Path, PathBuf};
@@ -61,6 +62,13 @@ pub(crate) fn accept_node() -> Result<()> {
     pods::all(&binary)?;
     kills::of_control_plane_and_client(&binary)?;
     kills::of_node(&binary)
+}
+
+/// The lane `promises`: what a `RayJob` promises while no control plane looks, or while the user interferes.
+pub(crate) fn accept_promises() -> Result<()> {
+    let binary = sundown::build(Profile::Dev)?;
+    environment(&binary)?;
+    promises::all(&binary)
 }
 
 /// Makes the environment of the examples if need be; where it is.

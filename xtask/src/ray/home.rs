@@ -15,6 +15,8 @@ use crate::process;
 
 /// A job on real Ray takes half a minute, several at once on two cores some minutes. It bounds a hang.
 const RUN_TIME_MAX: Duration = Duration::from_mins(15);
+/// How long a state may take to be reached: a Ray head takes ten seconds on an idle machine.
+const STATE_TIME_MAX: Duration = Duration::from_mins(4);
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
 
 /// A place for a control plane.
@@ -192,6 +194,45 @@ impl Home {
         Ok(process::output(&mut command)?.trim_end().to_owned())
     }
 
+    /// Does something while a control plane is up; whatever comes of it, the control plane ends before its
+    /// directory goes.
+    pub(crate) fn while_up(&mut self, act: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let log = File::create(self.files.join("up.log")).context("make a log")?;
+        let mut plane = self.command(&["up"]);
+        let mut plane = plane.stdout(Stdio::null()).stderr(log).spawn()?;
+        let is_up =
+            |it: &Self| Ok(it.data.join("kubeconfig").exists() && it.status()?["up"] == true);
+        let done = until("the control plane is up", || is_up(self)).and_then(|()| act(self));
+        let downed = self.command(&["down"]).output();
+        plane.wait().context("await sundown up")?;
+        done?;
+        let downed = downed.context("run sundown down")?;
+        ensure!(downed.status.success(), "sundown down failed");
+        Ok(())
+    }
+
+    /// Makes what a manifest says.
+    pub(crate) fn create(&self, name: &str, text: &str) -> Result<()> {
+        let path = self.files.join(format!("{name}.yaml"));
+        fs::write(&path, text).with_context(|| format!("write {}", path.display()))?;
+        self.kubectl(&["create", "-f", &path.display().to_string()])?;
+        Ok(())
+    }
+
+    /// Waits until a field of an object holds a text.
+    pub(crate) fn until_told(&mut self, object: &str, path: &str, text: &str) -> Result<()> {
+        let jsonpath = format!("jsonpath={path}");
+        let mut found = String::new();
+        let reached = until(object, || {
+            self.look();
+            found = self.kubectl(&["get", object, "-o", &jsonpath])?;
+            Ok(found.contains(text))
+        });
+        reached.with_context(|| format!("{path} of {object} is {found:?}, not {text:?}"))?;
+        println!("{object}: {found}");
+        Ok(())
+    }
+
     /// Fails unless no job, cluster or pod is there.
     pub(crate) fn ensure_no_objects(&self) -> Result<()> {
         let status = self.status()?;
@@ -210,6 +251,16 @@ impl Home {
         println!("left of it:        {}, 0 objects", self.trace.left());
         self.trace.ensure_nothing_left()
     }
+}
+
+/// Waits until something is so.
+pub(crate) fn until(what: &str, mut is_reached: impl FnMut() -> Result<bool>) -> Result<()> {
+    let started_at = Instant::now();
+    while !is_reached()? {
+        ensure!(started_at.elapsed() < STATE_TIME_MAX, "not reached: {what}");
+        sleep(LOOK_INTERVAL);
+    }
+    Ok(())
 }
 
 impl Drop for Home {

@@ -126,7 +126,7 @@ impl Counts {
 }
 
 /// The control plane of the data directory, if one is up.
-fn control_plane(home: &Home) -> Option<u32> {
+pub(super) fn control_plane(home: &Home) -> Option<u32> {
     process_with("up", home.data())
 }
 
