@@ -1,4 +1,4 @@
-//! Where kubectl validates by itself, with OpenAPI v2: lists, several objects in one editor, and kinds
+//! Where kubectl validates by itself, with `OpenAPI` v2: lists, several objects in one editor, and kinds
 //! that are not served yet.
 
 use super::tour::{Call, call, edited, refused, with};

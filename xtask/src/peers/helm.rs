@@ -61,7 +61,7 @@ impl Helm<'_> {
     /// kubectl looks for all kinds before it makes the first object, so that the object of a definition
     /// in the same stream is made by the second run; upstream's server gets the same.
     fn template(&self) -> Result<()> {
-        let chart = self.chart();
+        let chart = chart();
         let rendered = self.ask(&["template", "try", &chart, "--include-crds"])?;
         let first = self.apply(&rendered)?;
         ensure!(
@@ -101,7 +101,7 @@ impl Helm<'_> {
     }
 
     fn install(&self) -> Result<()> {
-        let chart = self.chart();
+        let chart = chart();
         self.ask(&["install", "try", &chart, "--wait", "--timeout=2m"])?;
         self.ensure_there()?;
         self.ask(&["upgrade", "try", &chart, "--set", "count=5"])?;
@@ -124,7 +124,7 @@ impl Helm<'_> {
         Ok(())
     }
 
-    /// With the kubectl that asks for OpenAPI v2 in most places.
+    /// With the kubectl that asks for `OpenAPI` v2 in most places.
     fn apply(&self, manifest: &str) -> Result<process::Done> {
         let mut kubectl = Command::new(kube::program("kubectl")?);
         kubectl
@@ -148,11 +148,9 @@ impl Helm<'_> {
         helm.env("KUBECONFIG", self.plane.kubeconfig());
         process::output(helm.args(arguments))
     }
+}
 
-    fn chart(&self) -> String {
-        workspace::root()
-            .join("xtask/peers/chart")
-            .display()
-            .to_string()
-    }
+fn chart() -> String {
+    let path = workspace::root().join("xtask/peers/chart");
+    path.display().to_string()
 }
