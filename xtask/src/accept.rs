@@ -60,7 +60,7 @@ const LANES: &[Lane] = &[
     },
     Lane {
         name: "peers",
-        about: "upstream's garbage collector, an operator in Go and a leader election work on our server",
+        about: "upstream's garbage collector, every kind by protobuf alone, an operator in Go, helm and a leader election",
         run: peers::run,
     },
     Lane {

@@ -1,8 +1,8 @@
 //! `cargo xtask accept peers`: controllers of others do their work on our server.
 //!
-//! The garbage collector of the upstream kube-controller-manager with ours left out, an operator on
-//! controller-runtime, and a leader election on kube-rs; helm with a chart, and Go's reading of our
-//! `OpenAPI`. Before that, our definitions of their kinds are held against their own.
+//! The garbage collector of the upstream kube-controller-manager with ours left out, client-go and an
+//! operator on controller-runtime by protobuf alone, and a leader election on kube-rs; helm with a chart,
+//! and Go's reading of our `OpenAPI`. Before that, our definitions of their kinds are held against their own.
 
 mod clients;
 mod definitions;
@@ -27,6 +27,7 @@ pub(crate) fn run() -> Result<()> {
     collector(&binary)?;
     openapi::run(&binary)?;
     helm::run(&binary)?;
+    clients::protobuf(&binary)?;
     clients::operator(&binary)?;
     clients::election(&binary)
 }

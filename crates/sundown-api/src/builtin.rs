@@ -19,6 +19,7 @@ mod pods;
 mod policies;
 mod services;
 mod storage;
+mod webhooks;
 mod workloads;
 
 use jiff::Timestamp;
@@ -93,6 +94,8 @@ pub(crate) fn default(ty: &Type, object: &mut Document) {
         }
         ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => access::default_role(object),
         ("autoscaling", "HorizontalPodAutoscaler") => autoscaling::default(object),
+        ("admissionregistration.k8s.io", kind) => webhooks::default(kind, object),
+        ("apiregistration.k8s.io", "APIService") => webhooks::default_api_service(object),
         ("", "Node") => default_node(object),
         ("", "Endpoints") => {
             for port in each(&mut object.rest, "subsets").flat_map(|it| each(it, "ports")) {

@@ -14,40 +14,38 @@ enum Shape {
     Table,
 }
 
-/// The form of objects in the answer: the first clause of Accept that we can serve. A Table is made
-/// from full objects.
+/// The form of objects in the answer: that of the first clause of Accept that we can serve. A Table is
+/// made from full objects.
 pub(crate) fn form(request: &Request) -> Result<Form, Failure> {
-    Ok(match shape(request)? {
-        Shape::As(form) => form,
-        Shape::Table => Form::Full,
-    })
+    match choice(request) {
+        Some((_, Shape::As(form))) => Ok(form),
+        Some((_, Shape::Table)) => Ok(Form::Full),
+        None => Err(Failure::not_acceptable(request)),
+    }
 }
 
 /// Whether the first clause of Accept that we can serve asks for a Table.
 pub(crate) fn wants_table(request: &Request) -> bool {
-    shape(request) == Ok(Shape::Table)
+    matches!(choice(request), Some((_, Shape::Table)))
 }
 
-fn shape(request: &Request) -> Result<Shape, Failure> {
+/// The encoding of the answer: JSON wherever the same form is acceptable in it.
+pub(crate) fn encoding(request: &Request) -> Option<Encoding> {
+    choice(request).map(|(encoding, _)| encoding)
+}
+
+fn choice(request: &Request) -> Option<(Encoding, Shape)> {
     let accept = request.accept.as_deref().unwrap_or("");
     if accept.trim().is_empty() {
-        return Ok(Shape::As(Form::Full));
+        return Some((Encoding::Json, Shape::As(Form::Full)));
     }
     let clauses = clauses(accept);
-    let json = clauses.iter().find_map(Clause::shape);
-    let other = || clauses.iter().find_map(Clause::encoding);
-    json.or_else(|| other().map(|_| Shape::As(Form::Full)))
-        .ok_or_else(|| Failure::not_acceptable(request))
-}
-
-/// The encoding of the answer: JSON wherever it is acceptable, whatever stands before it.
-pub(crate) fn encoding(request: &Request) -> Option<Encoding> {
-    let accept = request.accept.as_deref().unwrap_or("");
-    let clauses = clauses(accept);
-    if accept.trim().is_empty() || clauses.iter().any(|clause| clause.shape().is_some()) {
-        return Some(Encoding::Json);
-    }
-    clauses.iter().find_map(Clause::encoding)
+    let mut served = clauses.iter().filter_map(Clause::serves);
+    let (first, shape) = served.next()?;
+    // Answers are made in JSON, and another encoding only costs.
+    let has_json = served.any(|other| other == (Encoding::Json, shape));
+    let encoding = if has_json { Encoding::Json } else { first };
+    Some((encoding, shape))
 }
 
 /// The clauses of Accept, the most wanted first: by `q`, then as they stand.
@@ -115,31 +113,28 @@ impl<'a> Clause<'a> {
         Self { media, params }
     }
 
-    fn shape(&self) -> Option<Shape> {
-        if !matches!(self.media, JSON | "*/*" | "application/*") || self.quality() <= 0.0 {
+    /// What an answer to this clause is; None for what we do not have.
+    fn serves(&self) -> Option<(Encoding, Shape)> {
+        if self.quality() <= 0.0 {
             return None;
         }
+        let encoding = match self.media {
+            JSON | "*/*" | "application/*" => Encoding::Json,
+            yaml::MEDIA => Encoding::Yaml,
+            protobuf::MEDIA => Encoding::Protobuf,
+            _ => return None,
+        };
         let is_meta = self.param("g") == Some("meta.k8s.io") && self.param("v") == Some("v1");
-        match self.param("as") {
-            None => Some(Shape::As(Form::Full)),
-            Some("Table") if is_meta => Some(Shape::Table),
+        let shape = match self.param("as") {
+            None => Shape::As(Form::Full),
+            // Upstream's Table has no message.
+            Some("Table") if is_meta && encoding != Encoding::Protobuf => Shape::Table,
             Some("PartialObjectMetadata" | "PartialObjectMetadataList") if is_meta => {
-                Some(Shape::As(Form::Metadata))
+                Shape::As(Form::Metadata)
             }
-            Some(_) => None,
-        }
-    }
-
-    /// Another encoding than JSON, of whole objects only.
-    fn encoding(&self) -> Option<Encoding> {
-        if self.quality() <= 0.0 || self.param("as").is_some() {
-            return None;
-        }
-        match self.media {
-            yaml::MEDIA => Some(Encoding::Yaml),
-            protobuf::MEDIA => Some(Encoding::Protobuf),
-            _ => None,
-        }
+            Some(_) => return None,
+        };
+        Some((encoding, shape))
     }
 
     fn takes(&self, media: &str) -> bool {

@@ -15,6 +15,7 @@ use crate::custom::Short;
 use crate::custom::names;
 use crate::failure::Failure;
 use crate::registry::{Registry, Rules, crd_resource};
+use crate::render::Form;
 use crate::route::{Part, Route, Target, route};
 use crate::table::Table;
 use crate::{Authorization, Commit, Encoding, Log, Method, Request, Response, Stale, User, Watch};
@@ -350,7 +351,9 @@ impl Server {
         if request.body.len() > negotiate::BODY_BYTES_MAX {
             return Err(Failure::too_large(negotiate::BODY_BYTES_MAX));
         }
-        if target.ty.is_custom() && Encoding::of(request) == Encoding::Protobuf {
+        let is_binary = Encoding::of(request) == Encoding::Protobuf;
+        // Of a custom resource only the metadata has a message.
+        if is_binary && target.ty.is_custom() && negotiate::form(request)? == Form::Full {
             let forms = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
             return Err(Failure::not_acceptable_here(forms));
         }

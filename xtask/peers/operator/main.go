@@ -1,5 +1,6 @@
 // Command operator is an ordinary controller-runtime operator. It shows that such a program works on
-// our server unchanged, with the protobuf bodies that it sends for built-in kinds.
+// our server unchanged, and by protobuf alone: its manager, its caches of objects and of metadata, its
+// lease and its events take no JSON but that of discovery.
 //
 // Each ConfigMap with the label peer=operator gets a finalizer, an owned Secret, an Event and, once
 // all that stands, an annotation. A deleted one is let go. The last lines of output say what was
@@ -11,13 +12,14 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -34,17 +36,37 @@ const (
 	annotation = "peers.sundown.dev/done"
 )
 
-// counter counts the bodies that are sent as protobuf.
-type counter struct {
-	next     http.RoundTripper
-	protobuf *atomic.Int64
+// binary takes JSON off the list of what a client accepts, and counts what is sent and answered as protobuf.
+type binary struct {
+	next          http.RoundTripper
+	sent, answers *atomic.Int64
 }
 
-func (c counter) RoundTrip(request *http.Request) (*http.Response, error) {
-	if strings.HasPrefix(request.Header.Get("Content-Type"), "application/vnd.kubernetes.protobuf") {
-		fmt.Printf("protobuf bodies: %d\n", c.protobuf.Add(1))
+func (b binary) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.HasPrefix(request.Header.Get("Content-Type"), runtime.ContentTypeProtobuf) {
+		fmt.Printf("protobuf bodies: %d\n", b.sent.Add(1))
 	}
-	return c.next.RoundTrip(request)
+	accepted := slices.DeleteFunc(strings.Split(request.Header.Get("Accept"), ","), func(form string) bool {
+		return !strings.HasPrefix(form, runtime.ContentTypeProtobuf)
+	})
+	if len(accepted) == 0 {
+		return b.next.RoundTrip(request)
+	}
+	request = request.Clone(request.Context())
+	request.Header.Set("Accept", strings.Join(accepted, ","))
+	response, err := b.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	form := response.Header.Get("Content-Type")
+	// Upstream refuses in JSON what is asked for as metadata alone.
+	if response.StatusCode < http.StatusBadRequest && !strings.HasPrefix(form, runtime.ContentTypeProtobuf) {
+		// A client would only try again.
+		fmt.Printf("%s %s was answered as %q\n", request.Method, request.URL, form)
+		os.Exit(1)
+	}
+	fmt.Printf("protobuf answers: %d\n", b.answers.Add(1))
+	return response, nil
 }
 
 type reconciler struct {
@@ -95,11 +117,10 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	var protobuf atomic.Int64
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return counter{next: next, protobuf: &protobuf}
-	})
-	config = rest.CopyConfig(config)
+	config.ContentType = runtime.ContentTypeProtobuf
+	config.AcceptContentTypes = runtime.ContentTypeProtobuf
+	var sent, answers atomic.Int64
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return binary{next, &sent, &answers} })
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		LeaderElection:          true,
 		LeaderElectionID:        "operator.peers.sundown.dev",

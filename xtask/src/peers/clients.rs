@@ -1,7 +1,7 @@
 //! Programs on the client libraries of Go and Rust, built from `xtask/peers`.
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
@@ -12,9 +12,9 @@ use crate::{process, workspace};
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\n\
                           metadata: {name: kept, labels: {peer: operator}}\n";
 
-/// A Go operator keeps a Secret for a `ConfigMap`, in protobuf, and both go in the end.
+/// A Go operator keeps a Secret for a `ConfigMap`, by protobuf alone, and both go in the end.
 pub(super) fn operator(binary: &Path) -> Result<()> {
-    let program = build_operator()?;
+    let program = build("operator", ".")?;
     let plane = ControlPlane::start(binary)?;
     let log = plane.file("operator.log");
     let mut operator = Operator::start(&plane, &program, &log)?;
@@ -36,12 +36,28 @@ pub(super) fn operator(binary: &Path) -> Result<()> {
         Ok(plane.ask(&["get", "secrets", "-oname"])?.is_empty())
     })?;
     let words = fs::read_to_string(&log).context("read what the operator said")?;
-    let mut bodies = words
-        .lines()
-        .filter_map(|line| line.strip_prefix("protobuf bodies: "));
-    let bodies = bodies.next_back().unwrap_or("no");
-    ensure!(bodies != "no", "the operator sent no protobuf");
-    println!("peers: a controller-runtime operator did its work, with {bodies} protobuf bodies");
+    let last = |what: &str| {
+        let mut counts = words.lines().filter_map(|line| line.strip_prefix(what));
+        let last = counts.next_back();
+        last.with_context(|| format!("the operator said nothing of its {what}"))
+    };
+    println!(
+        "peers: a controller-runtime operator did its work by protobuf alone, with {} bodies and {} answers",
+        last("protobuf bodies: ")?,
+        last("protobuf answers: ")?
+    );
+    Ok(())
+}
+
+/// client-go, which takes and sends nothing but protobuf, has an object of every built-in kind live.
+pub(super) fn protobuf(binary: &Path) -> Result<()> {
+    let program = build("protobuf", "./protobuf")?;
+    let plane = ControlPlane::start(binary)?;
+    let said = process::output(Command::new(program).env("KUBECONFIG", plane.kubeconfig()))?;
+    println!(
+        "peers: client-go by protobuf alone reads what JSON says: {}",
+        said.trim_end()
+    );
     Ok(())
 }
 
@@ -64,18 +80,19 @@ pub(super) fn election(binary: &Path) -> Result<()> {
     Ok(())
 }
 
-fn build_operator() -> Result<std::path::PathBuf> {
+/// Builds a program of the operator's module.
+fn build(name: &str, package: &str) -> Result<PathBuf> {
     process::require("go", "install Go 1.26 or later (https://go.dev/dl)")?;
-    let path = workspace::cache()?.join("peers/operator");
+    let path = workspace::cache()?.join("peers").join(name);
     fs::create_dir_all(path.parent().context("it has a directory")?)?;
-    println!("peers: building the operator, minutes the first time");
+    println!("peers: building {name}, minutes the first time");
     process::run(
         Command::new("go")
             .current_dir(workspace::root().join("xtask/peers/operator"))
             .env("CGO_ENABLED", "0")
             .args(["build", "-o"])
             .arg(&path)
-            .arg("."),
+            .arg(package),
     )?;
     Ok(path)
 }

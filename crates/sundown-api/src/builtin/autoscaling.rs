@@ -1,9 +1,9 @@
 //! Autoscalers: what they have when nobody says otherwise and what they may not have.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::place::At;
-use super::set;
+use super::{section, set};
 use crate::document::Document;
 use crate::field::{Errors, FieldError};
 
@@ -16,6 +16,18 @@ pub(super) fn default(object: &mut Document) {
         "resource": { "name": "cpu", "target": { "type": "Utilization", "averageUtilization": 80 } },
     }]);
     set(spec, "metrics", metrics);
+    // Upstream fills in both directions once either of them is told.
+    if let Some(behavior) = spec.get_mut("behavior").and_then(Value::as_object_mut) {
+        let up = section(behavior, "scaleUp");
+        set(up, "stabilizationWindowSeconds", json!(0));
+        set(up, "selectPolicy", json!("Max"));
+        let pods = json!({ "type": "Pods", "value": 4, "periodSeconds": 15 });
+        let percent = json!({ "type": "Percent", "value": 100, "periodSeconds": 15 });
+        set(up, "policies", json!([pods, percent]));
+        let down = section(behavior, "scaleDown");
+        set(down, "selectPolicy", json!("Max"));
+        set(down, "policies", json!([percent]));
+    }
 }
 
 /// What is wrong with an autoscaler; upstream tells of a missing maximum at the end.

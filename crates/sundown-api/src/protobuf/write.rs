@@ -45,10 +45,15 @@ fn message(api_version: &str, kind: &str, value: &Value) -> Option<Vec<u8>> {
         return Some(object(facts().named(STATUS), map));
     }
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    let Some(items) = value["items"].as_array() else {
-        return Some(object(facts().kind(group, version, kind)?, map));
+    let fact_of = |kind: &str| match (group, kind) {
+        // On the wire it is an object with nothing but its metadata, which is the first field of each.
+        ("meta.k8s.io", "PartialObjectMetadata") => facts().kind("", "v1", "ConfigMap"),
+        _ => facts().kind(group, version, kind),
     };
-    let fact = facts().kind(group, version, kind.strip_suffix("List")?)?;
+    let Some(items) = value["items"].as_array() else {
+        return Some(object(fact_of(kind)?, map));
+    };
+    let fact = fact_of(kind.strip_suffix("List")?)?;
     let mut out = Vec::new();
     if let Some(meta) = value["metadata"].as_object() {
         put_bytes(&mut out, 1, &object(facts().named(LIST_META), meta));

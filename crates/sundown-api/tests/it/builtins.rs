@@ -123,6 +123,62 @@ fn fills_in_a_job_and_selects_its_pods_by_uid() {
 }
 
 #[test]
+fn fills_in_webhooks_and_the_port_of_an_aggregated_api() {
+    let mut world = World::new();
+    let group = "/apis/admissionregistration.k8s.io/v1";
+    for (resource, reinvocation) in [
+        ("mutatingwebhookconfigurations", json!("Never")),
+        ("validatingwebhookconfigurations", Value::Null),
+    ] {
+        let body = json!({ "metadata": { "name": "a" }, "webhooks": [{
+            "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "clientConfig": { "service": { "namespace": "default", "name": "s" } },
+            "rules": [{ "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"] }],
+        }]});
+        let reply = world.post(&format!("{group}/{resource}"), &body).ok();
+        let webhook = &reply.json["webhooks"][0];
+        assert_eq!(webhook["failurePolicy"], "Fail");
+        assert_eq!(webhook["matchPolicy"], "Equivalent");
+        assert_eq!(webhook["namespaceSelector"], json!({}));
+        assert_eq!(webhook["objectSelector"], json!({}));
+        assert_eq!(webhook["timeoutSeconds"], 10);
+        assert_eq!(webhook["reinvocationPolicy"], reinvocation);
+        assert_eq!(webhook["rules"][0]["scope"], "*");
+        assert_eq!(webhook["clientConfig"]["service"]["port"], 443);
+    }
+    let body = json!({ "metadata": { "name": "v1.a.example.com" }, "spec": {
+        "group": "a.example.com", "version": "v1", "groupPriorityMinimum": 1000, "versionPriority": 15,
+        "insecureSkipTLSVerify": true, "service": { "namespace": "default", "name": "s" },
+    }});
+    let path = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let reply = world.post(path, &body).ok();
+    assert_eq!(reply.json["spec"]["service"]["port"], 443);
+}
+
+#[test]
+fn fills_in_both_directions_of_an_autoscaler_that_says_one() {
+    let mut world = World::new();
+    let down = json!({ "type": "Percent", "value": 10, "periodSeconds": 60 });
+    let body = json!({ "metadata": { "name": "a" }, "spec": {
+        "scaleTargetRef": { "apiVersion": "apps/v1", "kind": "Deployment", "name": "d" },
+        "maxReplicas": 5, "behavior": { "scaleDown": { "policies": [down] } },
+    }});
+    let path = "/apis/autoscaling/v2/namespaces/default/horizontalpodautoscalers";
+    let behavior = world.post(path, &body).ok().json["spec"]["behavior"].clone();
+    let up = json!({
+        "stabilizationWindowSeconds": 0,
+        "selectPolicy": "Max",
+        "policies": [
+            { "type": "Pods", "value": 4, "periodSeconds": 15 },
+            { "type": "Percent", "value": 100, "periodSeconds": 15 },
+        ],
+    });
+    assert_eq!(behavior["scaleUp"], up);
+    let down = json!({ "selectPolicy": "Max", "policies": [down] });
+    assert_eq!(behavior["scaleDown"], down);
+}
+
+#[test]
 fn fills_in_a_deployment_and_keeps_its_selector() {
     let mut world = World::new();
     let body = json!({

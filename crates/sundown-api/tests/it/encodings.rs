@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sundown_api::{Called, Encoding, Request, Response};
 
-use crate::world::{CM, JOBS, PODS, SUNJOBS, World, cm, job, pod, request};
+use crate::world::{CM, JOBS, PODS, SUNJOBS, World, cm, job, pod, request, sunjob};
 
 const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
 const YAML: &str = "application/yaml";
@@ -116,6 +116,78 @@ fn lists_errors_and_watches_have_their_messages() {
     let length = u32::from_be_bytes(frame[..4].try_into().unwrap());
     assert_eq!(length as usize, frame.len() - 4);
     assert_eq!(&frame[4..11], b"\x0a\x05ADDED");
+}
+
+/// Informers of metadata ask so for every kind, custom ones included.
+#[test]
+fn metadata_alone_has_its_messages() {
+    let one = format!("{PROTOBUF};as=PartialObjectMetadata;g=meta.k8s.io;v=v1");
+    let many = format!("{PROTOBUF};as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
+    let mut world = World::with_sunjobs();
+    for (path, object) in [(CM, cm("a")), (SUNJOBS, sunjob("a"))] {
+        let uid = world.post(path, &object).ok().uid();
+        let has =
+            |body: &[u8], text: &str| body.windows(text.len()).any(|part| part == text.as_bytes());
+        let object = get(&mut world, &format!("{path}/a"), &one);
+        assert_eq!((object.code, object.content_type), (200, PROTOBUF));
+        // The envelope, then the metadata as the first and only field.
+        let head = b"k8s\0\x0a\x27\x0a\x0emeta.k8s.io/v1\x12\x15PartialObjectMetadata\x12";
+        assert!(object.body.starts_with(head), "{path}");
+        assert!(has(&object.body, &uid), "{path}");
+        let list = get(&mut world, path, &many);
+        assert_eq!((list.code, list.content_type), (200, PROTOBUF));
+        assert!(has(&list.body, "PartialObjectMetadataList") && has(&list.body, &uid));
+        let watched = format!(
+            "{path}?watch=1&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan"
+        );
+        let mut watch = world.watch_as(&watched, &one);
+        assert!(watch.media_type().starts_with(PROTOBUF));
+        let lines = watch.poll(&world.server, world.now).lines;
+        assert_eq!(&lines[0][4..11], b"\x0a\x05ADDED");
+        assert_eq!(&lines[1][4..14], b"\x0a\x08BOOKMARK");
+        assert!(has(&lines[0], &uid) && has(&lines[1], "initial-events-end"));
+    }
+    let table = format!("{PROTOBUF};as=Table;g=meta.k8s.io;v=v1");
+    assert_eq!(
+        get(&mut world, CM, &table).code,
+        406,
+        "Tables have no message"
+    );
+}
+
+#[test]
+fn what_is_asked_first_decides_the_form_and_json_only_the_encoding() {
+    let mut world = World::new();
+    world.post(CM, &cm("a")).ok();
+    let metadata = "as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    for (accept, media, kind) in [
+        (
+            format!("{PROTOBUF};{metadata},application/json"),
+            PROTOBUF,
+            "PartialObjectMetadata",
+        ),
+        (
+            format!("{PROTOBUF};{metadata},application/json;{metadata},application/json"),
+            "application/json",
+            "PartialObjectMetadata",
+        ),
+        (format!("{YAML};{metadata}"), YAML, "PartialObjectMetadata"),
+        (format!("{YAML};as=Table;g=meta.k8s.io;v=v1"), YAML, "Table"),
+        (
+            format!("{PROTOBUF},application/json;{metadata}"),
+            PROTOBUF,
+            "ConfigMap",
+        ),
+    ] {
+        let response = get(&mut world, &format!("{CM}/a"), &accept);
+        assert_eq!(
+            (response.code, response.content_type),
+            (200, media),
+            "{accept}"
+        );
+        let says = |text: &[u8]| response.body.windows(text.len()).any(|part| part == text);
+        assert!(says(kind.as_bytes()), "{accept}");
+    }
 }
 
 #[test]
