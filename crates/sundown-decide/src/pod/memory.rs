@@ -24,7 +24,7 @@ const STORE_BYTES_MIN: i128 = 75 << 20;
 const SHARED_BYTES_MIN: u64 = 64 << 20;
 
 /// What tells Ray in a container how large its object store may be: the part of the container's memory that
-/// it would take if that were its machine. By its limit, else by its request, as KubeRay sizes `/dev/shm`.
+/// it would take if that were its machine. By its limit, else by its request, as `KubeRay` sizes `/dev/shm`.
 /// They come before the user's own, which replace them.
 pub(super) fn variables(container: &ContainerView<'_>) -> Option<Variable> {
     let amount = |kind: &str| bytes(container.json.pointer(&format!("/resources/{kind}/memory")));
