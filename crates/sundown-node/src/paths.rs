@@ -18,6 +18,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
+/// The name of the directory that is locked while a node lives.
+const NODE_DIR: &str = "node";
+
 /// The name of the node's socket.
 const NODE_SOCKET: &str = "node.sock";
 
@@ -51,7 +54,7 @@ impl NodePaths {
 
     /// The node's part of it, locked while a node lives.
     pub fn node_dir(&self) -> PathBuf {
-        self.data_dir.join("node")
+        self.data_dir.join(NODE_DIR)
     }
 
     /// What the node had to say.
@@ -94,6 +97,11 @@ impl NodePaths {
         let hash = xxhash_rust::xxh3::xxh3_64(self.data_dir.as_os_str().as_encoded_bytes());
         format!("sundown-{hash:016x}")
     }
+}
+
+/// Whether a node has worked in this directory: its part of it stays when it ends. Nothing is made.
+pub fn has_node_directory(data_dir: &Path) -> bool {
+    data_dir.join(NODE_DIR).is_dir()
 }
 
 /// A way to a socket of a directory that is short enough for a socket address, however long the

@@ -2,12 +2,14 @@
 //! Hands only: it does what it is asked over its socket, and what it knows goes out as whole states.
 //!
 //! If it is killed, the kernel kills every process of its pid namespace, and with them go mounts,
-//! links and namespaces. What stays is the pods' directories; the next node reports them as lost.
+//! links and namespaces. What stays is the pods' directories; the next node reports them as lost. A node
+//! whose own directory is gone ends the same way: no client finds it again.
 
 mod calls;
 mod directory;
 mod door;
 mod etc;
+mod ground;
 mod hands;
 mod registry;
 mod setup;
@@ -62,7 +64,13 @@ pub(crate) fn run(arguments: &[OsString]) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let clearing = clear_up(&node, remains);
+    let ground = ground::stand_on(&node);
     node.registry.wait_until_idle(node.settings.idle);
+    if let Some(gone) = ground.and_then(|it| ground::why_gone(&it)) {
+        // All that a path leads to now is another's. The kernel ends the pods with this process.
+        eprintln!("node: {gone}");
+        return ExitCode::FAILURE;
+    }
     if let Some(clearing) = clearing {
         clearing.wait();
     }

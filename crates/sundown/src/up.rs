@@ -1,5 +1,6 @@
 //! `sundown up`: a control plane in the foreground, from its first answer to its clean end.
 
+mod ground;
 mod places;
 
 use std::error::Error;
@@ -20,6 +21,7 @@ use crate::arguments::{Authorization, Durability, Egress, Output, Up};
 use crate::complaint::Complaint;
 use crate::control::{self, Control, Hello, Served};
 use crate::{data, limits, objects, output, ray};
+use ground::Ground;
 use places::{OfPods, Places};
 
 /// What is told once it is up.
@@ -128,10 +130,18 @@ async fn serve(
     });
     let mut is_down = served.is_down.subscribe();
     let clients = served.clients.subscribe();
-    let answering = answer_control(control.as_ref(), Arc::clone(&served));
+    let ground = Ground::of(started.data.as_deref());
+    let control = control.map(Arc::new);
+    let answering = answer_control(control.clone(), Arc::clone(&served));
     tokio::pin!(answering);
     let failed = tokio::select! {
         failed = embedded.failed() => failed,
+        gone = ground.until_gone() => {
+            ground::part(&served, &mut answering).await;
+            // Whatever they would remove at their paths may be another control plane's by now.
+            std::mem::forget((embedded, control));
+            return Err(gone);
+        }
         () = ends.asked() => {
             served.is_ending.send_replace(true);
             Ok(())
@@ -174,7 +184,7 @@ fn open_control(started: &Started) -> Result<Option<Control>, Complaint> {
     Ok(Some(control))
 }
 
-async fn answer_control(control: Option<&Control>, served: Arc<Served>) {
+async fn answer_control(control: Option<Arc<Control>>, served: Arc<Served>) {
     match control {
         Some(control) => control.serve(served).await,
         None => std::future::pending().await,

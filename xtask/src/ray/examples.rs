@@ -57,6 +57,15 @@ const EXAMPLES: &[Example] = &[
         says: &["first workers, then the cluster, then me"],
     },
     Example {
+        file: "resources.yaml",
+        code: 0,
+        // 30 % of 1Gi. What Ray chooses for the worker depends on the machine.
+        says: &[
+            "head has 1 CPU and an object store of 307 MiB",
+            "worker has 1 CPU and an object store of",
+        ],
+    },
+    Example {
         file: "batch.yaml",
         code: 0,
         says: &["this is batch-"],

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::Arc;
 
-use sundown_node::{Config, Node, NodeError, NodePaths};
+use sundown_node::{Config, Node, NodeError, NodePaths, has_node_directory};
 use tokio::sync::watch;
 
 use super::Names;
@@ -41,6 +41,7 @@ impl Link {
         if let Some(node) = &*current {
             return Ok(node.clone());
         }
+        self.ensure_not_removed()?;
         let node = Node::connect_or_start(&self.config).await?;
         tracing::info!(isolation = ?node.isolation(), "node");
         // What was announced before it was there.
@@ -48,6 +49,20 @@ impl Link {
         *current = Some(node.clone());
         self.found.send_replace(Some(node.clone()));
         Ok(node)
+    }
+
+    /// A node whose directory is removed ends, and is not started again where all is being removed: that would
+    /// bring a part of it back.
+    fn ensure_not_removed(&self) -> Result<(), NodeError> {
+        let data_dir = &self.config.settings.data_dir;
+        if self.found.borrow().is_none() || has_node_directory(data_dir) {
+            return Ok(());
+        }
+        Err(NodeError::Start {
+            data_dir: data_dir.clone(),
+            message: "the directory of its node was removed; `sundown down` and another start make a new one"
+                .to_owned(),
+        })
     }
 
     /// The node, if there is one: nobody starts it only to look.

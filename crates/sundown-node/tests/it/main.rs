@@ -9,6 +9,7 @@
 mod closed;
 mod death;
 mod files;
+mod gone;
 mod keyring;
 mod life;
 mod many;
@@ -213,6 +214,22 @@ const TESTS: &[Test] = &[
     (
         "death::two_clients_share_a_node",
         death::two_clients_share_a_node,
+    ),
+    (
+        "gone::a_node_whose_directory_is_removed_ends_with_its_pods",
+        gone::a_node_whose_directory_is_removed_ends_with_its_pods,
+    ),
+    (
+        "gone::a_node_whose_directory_is_moved_ends_with_its_pods",
+        gone::a_node_whose_directory_is_moved_ends_with_its_pods,
+    ),
+    (
+        "gone::a_node_whose_directory_is_replaced_touches_nothing_of_the_next",
+        gone::a_node_whose_directory_is_replaced_touches_nothing_of_the_next,
+    ),
+    (
+        "gone::a_node_goes_on_while_files_in_its_directory_come_and_go",
+        gone::a_node_goes_on_while_files_in_its_directory_come_and_go,
     ),
     (
         "outdated::a_node_of_another_version_is_ended_with_its_pods",

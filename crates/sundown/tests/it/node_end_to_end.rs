@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use futures::{AsyncBufReadExt as _, TryStreamExt as _};
 use serde_json::{Value, json};
-use sundown_testing::within;
+use sundown_testing::{eventually, within};
 
 use crate::plane::{BINDINGS, PODS, Plane, a_pod};
 
@@ -169,4 +169,36 @@ fn kill_node(data: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The pods of a removed directory went on for ever.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_data_directory_ends_its_control_plane_and_its_pods() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let plane = Plane::start(home.path()).await?;
+    let seconds = format!("9{}", std::process::id());
+    plane
+        .begin("stays", "busybox", &["sleep", &seconds])
+        .await?;
+    let is_running = |pod: &Value| pod["status"]["phase"] == "Running";
+    let path = format!("{PODS}/stays");
+    plane
+        .until_object(&path, "a running pod", is_running)
+        .await?;
+    let data = home.path().join(".local/state/sundown");
+    std::fs::remove_dir_all(&data)?;
+    assert_eq!(plane.up.end()?, Some(1));
+    let is_over = || processes_with(&format!("sleep\0{seconds}")).is_empty();
+    eventually("the end of a pod without its directory", is_over).await?;
+    assert!(!data.exists(), "a part of it was made again");
+    Ok(())
+}
+
+/// The processes of this machine whose command line holds a word.
+fn processes_with(word: &str) -> Vec<String> {
+    let all = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let line = |it: &std::fs::DirEntry| std::fs::read(it.path().join("cmdline"));
+    let lines = all.filter_map(|it| line(&it).ok());
+    let lines = lines.map(|line| String::from_utf8_lossy(&line).into_owned());
+    lines.filter(|line| line.contains(word)).collect()
 }

@@ -84,9 +84,14 @@ impl Up {
     }
 
     /// Asks it to end, as a service manager does, and gives its exit code.
-    pub(crate) fn terminate(mut self) -> Result<Option<i32>> {
+    pub(crate) fn terminate(self) -> Result<Option<i32>> {
         let id = self.child.id().to_string();
         Command::new("kill").arg(id).status().context("run kill")?;
+        self.end()
+    }
+
+    /// Waits until it ends by itself, and gives its exit code.
+    pub(crate) fn end(mut self) -> Result<Option<i32>> {
         let ended = sundown_testing::end(&mut self.child, "the end of `sundown up`")?;
         Ok(ended.code())
     }

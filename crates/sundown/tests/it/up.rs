@@ -27,6 +27,29 @@ fn leaves_nothing_behind() -> Result<()> {
 }
 
 #[test]
+fn a_control_plane_whose_data_directory_is_removed_says_so_and_ends() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let (data, said) = (home.path().join("data"), home.path().join("said"));
+    let mut command = sundown(home.path(), &["up", "--node=false", "-o", "json"]);
+    command.arg("--data-dir").arg(&data);
+    command.stderr(std::fs::File::create(&said)?);
+    let up = Up::spawn(command, &[])?;
+    std::fs::remove_dir_all(&data)?;
+    assert_eq!(up.end()?, Some(1));
+    let said: Value = serde_json::from_str(&std::fs::read_to_string(&said)?)?;
+    assert_eq!(
+        said["error"],
+        "the data directory is gone, and the control plane ends"
+    );
+    assert_eq!(
+        said["causes"][0],
+        "it was removed while the control plane ran"
+    );
+    assert!(!data.exists(), "nothing was made there again");
+    Ok(())
+}
+
+#[test]
 fn takes_the_controllers_that_it_is_given() -> Result<()> {
     let home = tempfile::tempdir()?;
     let up = Up::start(home.path(), &["--controllers=ttl,owner_gc"])?;

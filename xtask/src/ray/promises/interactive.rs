@@ -14,8 +14,8 @@ pub(super) fn all(home: &mut Home) -> Result<()> {
     )?;
     home.create("interactive", include_str!("interactive.yaml"))?;
     home.until_told("rayjob/interactive", STATE, "Waiting")?;
-    let path = "jsonpath={.status.rayClusterName}";
-    let cluster = home.kubectl(&["get", "rayjob/interactive", "-o", path])?;
+    let name = "jsonpath={.status.rayClusterName}";
+    let cluster = home.kubectl(&["get", "rayjob/interactive", "-o", name])?;
     let client = counts.manifest(include_str!("client.yaml"));
     home.create("client", &client.replace("CLUSTER", &cluster))?;
     let id = counts.await_word("job")?;
