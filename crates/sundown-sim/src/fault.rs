@@ -29,11 +29,11 @@ pub enum Variant {
     AllDie,
     /// Somebody touches the target while the request is being handled.
     Meddled(Meddle),
-    /// The user of a RayJob wants something else just before the effect.
+    /// The user of a `RayJob` wants something else just before the effect.
     Wished(Whim),
 }
 
-/// What the user of a RayJob may want at any time.
+/// What the user of a `RayJob` may want at any time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Whim {
     Suspend,
