@@ -186,7 +186,7 @@ async fn a_removed_data_directory_ends_its_control_plane_and_its_pods() -> Resul
         .until_object(&path, "a running pod", is_running)
         .await?;
     let data = home.path().join(".local/state/sundown");
-    std::fs::remove_dir_all(&data)?;
+    sundown_files::remove(home.path(), ".local/state/sundown")?;
     assert_eq!(plane.up.end()?, Some(1));
     let is_over = || processes_with(&format!("sleep\0{seconds}")).is_empty();
     eventually("the end of a pod without its directory", is_over).await?;

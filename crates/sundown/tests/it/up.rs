@@ -34,7 +34,7 @@ fn a_control_plane_whose_data_directory_is_removed_says_so_and_ends() -> Result<
     command.arg("--data-dir").arg(&data);
     command.stderr(std::fs::File::create(&said)?);
     let up = Up::spawn(command, &[])?;
-    std::fs::remove_dir_all(&data)?;
+    sundown_files::remove(home.path(), "data")?;
     assert_eq!(up.end()?, Some(1));
     let said: Value = serde_json::from_str(&std::fs::read_to_string(&said)?)?;
     assert_eq!(
