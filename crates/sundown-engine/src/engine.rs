@@ -335,6 +335,9 @@ impl Engine {
             facts.set_served(step);
         }
         for change in &changes {
+            if let Some(key) = no_longer_refused(change) {
+                facts.clear_refused_delete(key);
+            }
             self.slots
                 .iter_mut()
                 .for_each(|slot| slot.observe(change, cache));
@@ -394,5 +397,21 @@ impl Engine {
     pub(crate) fn new_id(&mut self) -> EffectId {
         self.state.last_id += 1;
         EffectId(self.state.last_id)
+    }
+}
+
+/// The object whose deletion cannot be refused any more: it is on its way or gone, by any client.
+fn no_longer_refused(change: &Change) -> Option<&ObjectKey> {
+    match change {
+        Change::Added(object) | Change::Updated { new: object, .. } => {
+            object.is_deleting().then(|| object.key())
+        }
+        Change::Deleted(object) | Change::Forgotten(object) => Some(object.key()),
+        Change::Read(_)
+        | Change::Refused(_)
+        | Change::Freshness(_)
+        | Change::Catalog
+        | Change::Report(_)
+        | Change::Answered(_) => None,
     }
 }

@@ -31,10 +31,22 @@ struct Item {
     /// Held back by a brake.
     parked: bool,
     waits: BTreeSet<EffectId>,
+    /// Decisions in a row of which an effect failed.
     failures: u32,
+    /// What came of the effects of the last decision so far.
+    #[serde(default)]
+    last: LastDecision,
     /// Not to be decided before, because of failures.
     not_before: Option<Timestamp>,
     due_at: Option<Timestamp>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+enum LastDecision {
+    #[default]
+    Unharmed,
+    /// One effect failed: the other ones of the decision count no more.
+    Failed,
 }
 
 /// How an effect ended for the keys that wait for it.
@@ -51,21 +63,38 @@ pub(crate) enum Resolved {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pause {
     Always,
-    /// Only after one like it: another writer was faster, and the next decision knows what it wrote.
+    /// Only if a decision before it failed, too: another writer was faster, and the next decision knows what
+    /// it wrote.
     IfRepeated,
 }
 
 impl Item {
-    /// One failure more: a longer wait, and at least as long as the server asked for.
-    fn pause(&mut self, retry_after_seconds: Option<u32>, first: SignedDuration, now: Timestamp) {
-        self.failures += 1;
+    /// An effect failed: a longer wait than after the decision before, and at least as long as the server
+    /// asked for. However many effects of one decision fail, that is one failure: a connection that breaks
+    /// under twenty of them must not cost a minute.
+    fn fail(&mut self, failure: Failure, first: SignedDuration, now: Timestamp) {
+        if std::mem::replace(&mut self.last, LastDecision::Failed) == LastDecision::Unharmed {
+            self.failures += 1;
+        }
+        if failure.pause == Pause::IfRepeated && self.failures == 1 {
+            return;
+        }
         let own = retry_after(first, now, self.failures);
-        let asked = retry_after_seconds.map_or(Timestamp::MIN, |seconds| {
-            let wait = jiff::SignedDuration::from_secs(i64::from(seconds));
-            now.saturating_add(wait).unwrap_or(Timestamp::MAX)
-        });
+        let asked = failure
+            .retry_after_seconds
+            .map_or(Timestamp::MIN, |seconds| {
+                let wait = SignedDuration::from_secs(i64::from(seconds));
+                now.saturating_add(wait).unwrap_or(Timestamp::MAX)
+            });
         self.not_before = self.not_before.max(Some(own.max(asked)));
     }
+}
+
+/// How an effect failed.
+#[derive(Debug, Clone, Copy)]
+struct Failure {
+    pause: Pause,
+    retry_after_seconds: Option<u32>,
 }
 
 impl<K: Clone + Ord> Queue<K> {
@@ -105,6 +134,7 @@ impl<K: Clone + Ord> Queue<K> {
         item.queued = false;
         item.dirty = false;
         item.parked = false;
+        item.last = LastDecision::Unharmed;
         Some(key)
     }
 
@@ -134,7 +164,12 @@ impl<K: Clone + Ord> Queue<K> {
                 retry_after_seconds,
             } = how
             {
-                item.pause(retry_after_seconds, self.retry_first, now);
+                let pause = Pause::Always;
+                let failure = Failure {
+                    pause,
+                    retry_after_seconds,
+                };
+                item.fail(failure, self.retry_first, now);
             }
             if !item.waits.is_empty() {
                 continue;
@@ -151,11 +186,11 @@ impl<K: Clone + Ord> Queue<K> {
     pub(crate) fn pause(&mut self, id: EffectId, how: Pause, now: Timestamp) {
         for key in self.waiting.get(&id).into_iter().flatten() {
             let item = self.items.get_mut(key).expect("a waiting key has an item");
-            if how == Pause::IfRepeated && item.failures == 0 {
-                item.failures = 1;
-            } else {
-                item.pause(None, self.retry_first, now);
-            }
+            let failure = Failure {
+                pause: how,
+                retry_after_seconds: None,
+            };
+            item.fail(failure, self.retry_first, now);
         }
     }
 

@@ -226,7 +226,7 @@ mod tests {
         assert_eq!(watched.look()?, Whereabouts::There, "it came back");
 
         assert!(!is_told(&watched)?);
-        fs::remove_dir_all(&data)?;
+        crate::remove(&home, "data")?;
         assert!(is_told(&watched)?);
         assert_eq!(watched.look()?, Whereabouts::Removed);
         fs::create_dir_all(&own)?;

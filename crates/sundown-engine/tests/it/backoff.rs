@@ -210,6 +210,27 @@ fn the_pause_is_kept_even_if_a_timer_of_the_same_decision_fires_in_it() {
 }
 
 /// A toy whose decision has two actions.
+/// One connection that broke under many writes of a decision was as many failures: a minute of waiting.
+#[test]
+fn however_many_writes_of_a_decision_fail_that_is_one_failure() {
+    let mut rig = Rig::settled(&[&busy()]);
+    let [one, other] = two(rig.turn());
+    rig.wrote(one.id(), refused(RefusalReason::Busy, None));
+    rig.wrote(other.id(), refused(RefusalReason::Busy, None));
+    assert_eq!(rig.turn_at(99), [], "the first pause");
+    two(rig.turn_at(100));
+}
+
+#[test]
+fn a_refusal_is_forgotten_when_the_object_goes_by_another_hand() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (id, _) = deleted(&only(rig.turn()));
+    rig.wrote(id, refused(RefusalReason::Forbidden, None));
+    assert_eq!(rig.engine.facts().refused_deletes(), 1);
+    rig.sees(&doomed().rv(40).deleting());
+    assert_eq!(rig.engine.facts().refused_deletes(), 0);
+}
+
 fn busy() -> A {
     doomed().spec("patches", json!({ "metadata": { "labels": { "a": "b" } } }))
 }

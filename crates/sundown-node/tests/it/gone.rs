@@ -30,10 +30,17 @@ async fn until_ended(mark: &str, node: u32) -> Result<()> {
     Ok(())
 }
 
+fn remove(directory: &Path) -> Result<()> {
+    let name = directory.file_name().context("it has a name")?;
+    let above = directory.parent().context("it is in a directory")?;
+    sundown_files::remove(above, name)?;
+    Ok(())
+}
+
 pub(crate) fn a_node_whose_directory_is_removed_ends_with_its_pods() -> Result<()> {
     block_on(async {
         let (world, mark, node) = with_a_pod(81).await?;
-        fs::remove_dir_all(world.path())?;
+        remove(world.path())?;
         until_ended(&mark, node).await?;
         ensure!(!world.path().exists(), "the directory was made again");
         Ok(())
@@ -59,7 +66,7 @@ pub(crate) fn a_node_whose_directory_is_moved_ends_with_its_pods() -> Result<()>
 pub(crate) fn a_node_whose_directory_is_replaced_touches_nothing_of_the_next() -> Result<()> {
     block_on(async {
         let (world, mark, node) = with_a_pod(83).await?;
-        fs::remove_dir_all(world.path())?;
+        remove(world.path())?;
         let next = connect(world.path()).await?;
         until_ended(&mark, node).await?;
         next.create_pod(a_pod("next")).await?;
