@@ -147,6 +147,11 @@ impl Facts {
         self.refused_deletes.len()
     }
 
+    /// Whether there may be more of them than are remembered.
+    pub fn forgets_refused_deletes(&self) -> bool {
+        self.refused_deletes.is_full()
+    }
+
     /// When a status of this object was last written by us, in this life.
     pub fn written_at(&self, key: &ObjectKey) -> Option<Timestamp> {
         self.written.get(key).map(|it| it.written_at)

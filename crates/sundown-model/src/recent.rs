@@ -1,4 +1,4 @@
-//! A map that forgets what has not been set for longest. What is forgotten is asked again.
+//! A map that forgets what came first when it is full. What is forgotten is asked again.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -32,6 +32,10 @@ impl<K: Ord + Clone, V, const MAX: usize> Recent<K, V, MAX> {
 
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.entries.len() >= MAX
     }
 
     pub(crate) fn remove(&mut self, key: &K) {

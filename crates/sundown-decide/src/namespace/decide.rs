@@ -129,8 +129,10 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
     namespace: &NamespaceView,
     sight: &Sight<'_>,
 ) -> Decision<Reason> {
+    // More were refused than are remembered: it is told what is known.
+    let is_vague = sight.facts.forgets_refused_deletes();
     // Only so many can have been refused: the rest is still to be deleted, without a look at each.
-    if count.open > sight.facts.refused_deletes() {
+    if count.open > sight.facts.refused_deletes() && !is_vague {
         return Decision::idle(Reason::Empties { count: count.open });
     }
     let is_open = |it: &&Arc<Object>| !it.is_deleting() && !sight.is_refused(it);
@@ -138,7 +140,7 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
         0 => 0,
         _ => left().filter(is_open).count(),
     };
-    if open > 0 {
+    if open > 0 && !is_vague {
         return Decision::idle(Reason::Empties { count: open });
     }
     // What is left may be much, and each of it that goes comes by here.

@@ -247,6 +247,17 @@ fn what_may_not_be_deleted_holds_up_nothing_else_and_is_named() {
     assert_eq!(decide(&scene).reason, Reason::Empties { count: 1 });
 }
 
+/// More refusals than are remembered: nothing was ever told, as the rest seemed to be on its way.
+#[test]
+fn more_refusals_than_are_remembered_are_told_too() {
+    let scene = (0..4_200).fold(scene().seeing(&terminating()), |scene, index| {
+        let bad = a("configmap", &format!("bad-{index}"));
+        scene.seeing(&bad).refusing(&bad, "no ConfigMaps")
+    });
+    let told = conditions(&decide(&scene.caught_up()));
+    assert_eq!(told[2]["reason"], "ContentDeletionFailed");
+}
+
 #[test]
 fn is_released_only_when_a_barrier_proves_that_nothing_is_left() {
     let scene = scene().caught_up().seeing(&terminating());

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use sundown_model::{
     Action, Cache, Decision, Facts, Need, Note, Object, ObjectKey, OwnerRef, Propagation, Resolved,
-    ResourceType, Write,
+    ResourceType, Step, Write,
 };
 
 use super::SCOPE;
@@ -213,16 +213,17 @@ fn empty_out(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     if let Some(decision) = unobserved(object, sight) {
         return decision;
     }
-    let dependents: Vec<_> = dependents(object, sight)
-        .filter(|(_, owner)| owner.is_blocking())
-        .map(|(dependent, _)| dependent.key().clone())
-        .collect();
-    if dependents.is_empty() {
+    let blocking = || dependents(object, sight).filter(|(_, owner)| owner.is_blocking());
+    if blocking().next().is_none() {
         return Decision::act(drop_finalizer(object, FOREGROUND), Reason::Emptied);
     }
-    if let Some(decision) = in_circle(object, sight) {
+    // A dependent that waits for nothing of its own is no member of a circle, so it is in the way of one.
+    let may_circle = blocking().all(|(it, _)| it.is_deleting() && it.has_finalizer(FOREGROUND));
+    if let Some(decision) = may_circle.then(|| in_circle(object, sight)).flatten() {
         return decision;
     }
+    let dependents = blocking().map(|(dependent, _)| dependent.key().clone());
+    let dependents = dependents.collect();
     Decision::idle(Reason::WaitsForDependents { dependents })
 }
 
@@ -234,8 +235,7 @@ fn in_circle(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
         return None;
     }
     // The last of them to be deleted may have dependents that are not seen yet.
-    let mut late = members.values().filter_map(|it| unobserved(it, sight));
-    if let Some(decision) = late.next() {
+    if let Some(decision) = unobserved_of(members.values().copied(), sight) {
         return Some(decision);
     }
     if circle::blockers(&members, sight).next().is_some() {
@@ -283,10 +283,20 @@ pub(super) fn dependents<'a>(
 
 /// What has to be observed before it can be said who depends on an object.
 fn unobserved(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
-    let since = sight.cache.seen_step(object.key()).unwrap_or_default();
-    let may_hold = |ty: &ResourceType| {
-        SCOPE.includes(ty) && (ty.namespaced || object.key().namespace.is_none())
-    };
+    unobserved_of(std::iter::once(object), sight)
+}
+
+/// The same for several objects, by the one that was seen last: kinds are looked through once.
+fn unobserved_of<'a>(
+    objects: impl Iterator<Item = &'a Object>,
+    sight: &Sight<'_>,
+) -> Option<Decision<Reason>> {
+    let (mut since, mut is_cluster_wide) = (Step::default(), false);
+    for object in objects {
+        since = since.max(sight.cache.seen_step(object.key()).unwrap_or_default());
+        is_cluster_wide |= object.key().namespace.is_none();
+    }
+    let may_hold = |ty: &ResourceType| SCOPE.includes(ty) && (ty.namespaced || is_cluster_wide);
     let mut resources = unseen(sight.cache, sight.facts, since, may_hold);
     if sight.lapses(Lapse::TrustsCatalog) {
         resources.retain(|it| !it.is(&CRD));
