@@ -3,6 +3,7 @@
 mod away;
 mod cleanup;
 mod failing;
+mod held;
 mod refused;
 mod submitting;
 
