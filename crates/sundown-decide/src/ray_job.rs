@@ -137,7 +137,7 @@ impl Controller for RayJobs {
         },
         Interest {
             scope: Scope::One(POD),
-            fields: &[],
+            fields: pods::POD_FIELDS,
         },
     ];
     const GRANTS: &'static [Grant] = &[
@@ -177,7 +177,7 @@ impl Controller for RayJobs {
                 touch(object, cache, touched);
                 // Only the end of a pod is waited for.
                 if object.key().resource.is(&POD)
-                    && let Some(cluster) = controller_key(object, &RAY_CLUSTER)
+                    && let Some(cluster) = pods::cluster_of(object)
                 {
                     touched.extend(view::jobs_on(&cluster, cache));
                 }

@@ -4,12 +4,13 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use sundown_kinds::constants::LABEL_CLUSTER;
 use sundown_model::{Need, Object, ObjectKey, Step};
 
 use super::lapse::Lapse;
 use super::view::{Cluster, Sight, later};
 use crate::kinds::{POD, RAY_CLUSTER};
-use crate::ray::{controller_key, controller_of};
+use crate::ray::{beside, controller_key, controller_of};
 
 /// What is left of the pods of a cluster that is gone.
 #[derive(Debug, PartialEq, Eq)]
@@ -51,6 +52,19 @@ pub(super) fn standing(sight: &Sight<'_>) -> Standing {
     }
 }
 
+/// What is read of a pod.
+pub(super) const POD_FIELDS: &[&str] = &["/metadata/labels"];
+
+/// The cluster that a pod belongs to. The collector takes the reference away when a cluster is deleted and its
+/// pods are orphaned; then only the label tells.
+pub(super) fn cluster_of(pod: &Object) -> Option<ObjectKey> {
+    if controller_of(pod).is_some() {
+        return controller_key(pod, &RAY_CLUSTER);
+    }
+    let name = pod.field("/metadata/labels")?.get(LABEL_CLUSTER)?;
+    Some(beside(pod.key(), &RAY_CLUSTER, name.as_str()?))
+}
+
 /// By name: which uid the cluster had is not always stored. One of the same name that is there now has
 /// another, and its pods are its own.
 fn pods_of(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
@@ -60,7 +74,7 @@ fn pods_of(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
     };
     let is_left = |pod: &&Arc<Object>| {
         pod.key().namespace == cluster.namespace
-            && controller_key(pod, &RAY_CLUSTER).is_some_and(|it| it == *cluster)
+            && cluster_of(pod).is_some_and(|it| it == *cluster)
             && controller_of(pod).is_none_or(|it| Some(&it.uid) != other)
     };
     let pods = POD.resource();

@@ -46,7 +46,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
     let decision = match &told.answer {
         Ok(Some(job)) => observed(sight, job, &told),
         Ok(None) => unknown(sight, &told),
-        Err(why) => unanswered(sight, why, &told),
+        Err(why) => unanswered(sight, &sight.job_query(), why, &told),
     };
     let decision = head_service::along_with(sight, decision);
     Decision {
@@ -74,7 +74,7 @@ fn suspend(sight: &Sight<'_>) -> Decision<Reason> {
     };
     match told.answer {
         Ok(Some(job)) if job.status.is_terminal() => observed(sight, job, &told),
-        Err(_) if !sight.is_silence_proven() => {
+        Err(_) if !sight.is_silence_proven(&sight.job_query()) => {
             Decision::wake_at(sight.next_poll(&told), Reason::AsksRay)
         }
         Ok(_) | Err(_) => reset::suspend(sight),
@@ -222,8 +222,13 @@ fn unknown(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
     }
 }
 
-/// No answer that could be relied on.
-pub(super) fn unanswered(sight: &Sight<'_>, why: &str, told: &Told<'_>) -> Decision<Reason> {
+/// No answer to a question that could be relied on. It is judged by itself: Ray may answer another one well.
+pub(super) fn unanswered(
+    sight: &Sight<'_>,
+    query: &ray::Query,
+    why: &str,
+    told: &Told<'_>,
+) -> Decision<Reason> {
     let mut next = sight.next();
     if let Some(decision) = past_deadline(sight, &next) {
         return decision;
@@ -232,7 +237,7 @@ pub(super) fn unanswered(sight: &Sight<'_>, why: &str, told: &Told<'_>) -> Decis
     let since = *next.job_status_check_failure_start_time.get_or_insert(now);
     let limit = sight.scope.config.limits.status_check;
     let until = later(since, limit);
-    if now >= until && sight.is_silence_proven() {
+    if now >= until && sight.is_silence_proven(query) {
         let since = since.strftime("%Y-%m-%d %H:%M:%S");
         let text = format!(
             "Job status checks have been failing since {since}; exceeded timeout of {}s: {why}",

@@ -60,12 +60,17 @@ pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
     }
 }
 
-/// Ends the submitter first, within its own time; None when there is none, or no more time.
+/// Ends the submitter first, within its own time; None when there is none, or no more time. One that the API
+/// server refused to delete must not keep Ray from being told.
 fn end_submitter(sight: &Sight<'_>, until: Timestamp) -> Option<Decision<Reason>> {
     let Submitter::Runs(job) = sight.submitter else {
         return None;
     };
     let Some(deletion) = job.deletion() else {
+        let refusal = sight.scope.facts.refused_delete(job.key(), job.uid());
+        if refusal.is_some() && sight.now() >= until {
+            return None;
+        }
         // Foreground: it is there as long as a pod of it is, which might still submit.
         let action = delete(job, Propagation::Foreground);
         return Some(Decision::act(action, Reason::Stops { until }));

@@ -237,9 +237,9 @@ fn store_intent(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
     };
     let session = match &fact.reply {
         Reply::Ray(Ok(ray::Answer::Session { name, .. })) => name.clone(),
-        Reply::Ray(Err(failure)) => return unanswered(sight, &failure.message, told),
+        Reply::Ray(Err(failure)) => return unanswered(sight, &query, &failure.message, told),
         Reply::Ray(Ok(ray::Answer::Job(_))) | Reply::Node(_) => {
-            return unanswered(sight, "the answer is to another question", told);
+            return unanswered(sight, &query, "the answer is to another question", told);
         }
     };
     let intent = Intent {

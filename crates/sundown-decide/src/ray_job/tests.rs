@@ -1,8 +1,10 @@
 //! What becomes of jobs, story by story: from the beginning to the end, and off the road.
 
+mod apart;
 mod away;
 mod cleanup;
 mod failing;
+mod held;
 mod refused;
 mod submitting;
 

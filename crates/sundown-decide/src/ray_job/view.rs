@@ -163,8 +163,8 @@ impl<'a> Sight<'a> {
 
     /// Whether a question was asked in vain often enough in this life to mean something: the first failure
     /// after a long absence says nothing about the time before.
-    pub(super) fn is_silence_proven(&self) -> bool {
-        let question = Question::Ray(self.job_query());
+    pub(super) fn is_silence_proven(&self, query: &ray::Query) -> bool {
+        let question = Question::Ray(query.clone());
         let streak = self.scope.facts.streak(&question);
         streak.is_some_and(|it| !it.is_well && it.count >= FAILURE_COUNT_MIN)
     }

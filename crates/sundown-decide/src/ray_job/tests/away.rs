@@ -171,7 +171,7 @@ fn what_is_flawed_is_not_obeyed() {
 }
 
 /// A pod of the cluster that the job runs on.
-fn a_pod_of(stage: &Stage<RayJobs>) -> A {
+pub(super) fn a_pod_of(stage: &Stage<RayJobs>) -> A {
     let owner = stage.objects[&cluster_key(stage)].clone();
     let mut pod = a("pod", "head").uid("head").owned_by(&owner);
     pod.json["metadata"]["ownerReferences"][0]["controller"] = json!(true);

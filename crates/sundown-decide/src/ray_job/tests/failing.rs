@@ -208,3 +208,54 @@ fn codes_until_gone(stage: &mut Stage<RayJobs>) -> Vec<&'static str> {
     }
     codes
 }
+
+/// Asks Ray, which answers about jobs and not about its version.
+fn ask_without_session(stage: &mut Stage<RayJobs>) -> bool {
+    use sundown_model::{Need, Question, Reply, ReplyFact};
+    let decision = stage.decide(&counter());
+    let [Need::Ray(query @ ray::Query::Session { .. })] = &decision.needs[..] else {
+        return false;
+    };
+    let failure = ray::Failure {
+        kind: ray::FailureKind::Unreachable,
+        message: "no version".to_owned(),
+    };
+    let seen = stage.scene.cache.seen_step(&counter()).unwrap();
+    let fact = ReplyFact {
+        asked: seen.next(),
+        answered_at: stage.now,
+        reply: Reply::Ray(Err(failure)),
+    };
+    let question = Question::Ray(query.clone());
+    stage.scene.facts.set_reply(question, fact);
+    true
+}
+
+/// It was once judged by the other question, which is answered well, and the job waited for ever.
+#[test]
+fn a_ray_that_answers_about_jobs_but_not_about_its_session_is_given_up() {
+    for mode in ["HTTPMode", "K8sJobMode"] {
+        let job = a_ray_job().with("/spec/submissionMode", json!(mode));
+        let mut stage = with_cluster(job);
+        let begun_at = stage.now;
+        let end = begun_at + jiff::SignedDuration::from_mins(10);
+        while stage.now < end && status(&stage, "jobDeploymentStatus") != "Failed" {
+            if ask_without_session(&mut stage) {
+                continue;
+            }
+            let decision = stage.step(&counter());
+            if decision.needs.is_empty() && decision.actions.is_empty() {
+                stage.now = decision.wake_at.unwrap();
+            }
+        }
+        let reason = status(&stage, "reason");
+        assert_eq!(reason, "JobStatusCheckTimeoutExceeded", "{mode}");
+        assert!(status(&stage, "message").ends_with("no version"), "{mode}");
+        let took = stage.now.duration_since(begun_at);
+        // The instant is stored in whole seconds.
+        assert!(
+            took > jiff::SignedDuration::from_secs(298),
+            "{mode}: {took}"
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! No attempt begins beside the pods of the last one, whoever owns them by then, and none waits for ever.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use sundown_model::{Change, Controller, ObjectKey};
+
+use super::super::{RayJobs, Reason};
+use super::away::a_pod_of;
+use super::{cluster_key, counter, running, status};
+use crate::testing::A;
+use crate::testing::ray::{Stage, a_ray_job};
+
+fn retried() -> Stage<RayJobs> {
+    running(a_ray_job().with("/spec/backoffLimit", json!(1)))
+}
+
+/// A pod of the cluster after `kubectl delete raycluster --cascade=orphan`: only its label tells.
+fn an_orphan_of(stage: &Stage<RayJobs>) -> A {
+    let mut pod = a_pod_of(stage);
+    pod.json["metadata"]["ownerReferences"] = json!([]);
+    let name = cluster_key(stage).name.to_string();
+    pod.with("/metadata/labels", json!({"ray.io/cluster": name}))
+}
+
+/// The jobs that are looked at when a pod is gone.
+fn touched_by_the_end_of(stage: &mut Stage<RayJobs>, pod: &A) -> BTreeSet<ObjectKey> {
+    let mut touched = BTreeSet::new();
+    let change = Change::Deleted(pod.build());
+    let scene = &mut stage.scene;
+    scene
+        .controller
+        .observe(&change, &scene.cache, &mut touched);
+    touched
+}
+
+fn lose_cluster(stage: &mut Stage<RayJobs>) {
+    let cluster = cluster_key(stage);
+    stage.remove(&cluster);
+}
+
+#[test]
+fn no_attempt_begins_beside_an_orphan_of_the_last_one() {
+    let mut stage = retried();
+    let pod = an_orphan_of(&stage);
+    stage.put(pod.clone());
+    lose_cluster(&mut stage);
+    let left = vec![pod.key()];
+    assert_eq!(stage.settle(&counter()).reason, Reason::Clears { left });
+    stage.remove(&pod.key());
+    assert!(touched_by_the_end_of(&mut stage, &pod).contains(&counter()));
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+}
+
+#[test]
+fn a_label_says_nothing_about_a_pod_that_another_controls() {
+    let mut stage = retried();
+    let owner = A::uid(a_ray_job(), "another");
+    let mut pod = an_orphan_of(&stage).owned_by(&owner);
+    pod.json["metadata"]["ownerReferences"][0]["controller"] = json!(true);
+    stage.put(pod);
+    lose_cluster(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+}
+
+#[test]
+fn an_orphan_of_the_last_attempt_is_told_and_not_waited_for_for_ever() {
+    let mut stage = retried();
+    let pod = an_orphan_of(&stage);
+    stage.put(pod.clone());
+    lose_cluster(&mut stage);
+    stage.settle(&counter());
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "Retrying");
+    stage.wait(301);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    assert!(stage.said().contains("PodsOfLastAttemptLeft"));
+    assert!(stage.objects.contains_key(&pod.key()), "it is the user's");
+}
