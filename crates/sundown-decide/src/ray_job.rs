@@ -44,6 +44,7 @@ use crate::ray::view::{RAY_FIELDS, SERVICE_FIELDS};
 pub use cleanup::ANNOTATION_READER;
 pub use intent::ANNOTATION_SUBMISSION;
 pub use lapse::Lapse;
+pub use pods::ANNOTATION_APART;
 pub use reason::Reason;
 
 /// The controller; it needs no memory, only to be told what is the same for all jobs.
@@ -66,7 +67,7 @@ pub struct Limits {
     pub status_check: SignedDuration,
     /// How long it is tried to stop a job.
     pub stop: SignedDuration,
-    /// How long an attempt waits for the pods of the one before it, once their cluster is gone.
+    /// How long an attempt waits for the pods of the one before it, once their cluster is known to be gone.
     pub apart: SignedDuration,
 }
 
@@ -178,6 +179,7 @@ impl Controller for RayJobs {
                 // Only the end of a pod is waited for.
                 if object.key().resource.is(&POD)
                     && let Some(cluster) = pods::cluster_of(object)
+                    && !pods::is_of_present(object, &cluster, cache)
                 {
                     touched.extend(view::jobs_on(&cluster, cache));
                 }

@@ -335,9 +335,7 @@ impl Engine {
             facts.set_served(step);
         }
         for change in &changes {
-            if let Some(key) = no_longer_refused(change) {
-                facts.clear_refused_delete(key);
-            }
+            forget_refusals(change, facts);
             self.slots
                 .iter_mut()
                 .for_each(|slot| slot.observe(change, cache));
@@ -400,18 +398,26 @@ impl Engine {
     }
 }
 
-/// The object whose deletion cannot be refused any more: it is on its way or gone, by any client.
-fn no_longer_refused(change: &Change) -> Option<&ObjectKey> {
+/// Forgets refusals that an object has left behind: it came, is on its way or went, by any client.
+fn forget_refusals(change: &Change, facts: &mut Facts) {
     match change {
-        Change::Added(object) | Change::Updated { new: object, .. } => {
-            object.is_deleting().then(|| object.key())
+        Change::Added(object) => {
+            facts.clear_refusal(object.key());
+            if object.is_deleting() {
+                facts.clear_refused_delete(object.key());
+            }
         }
-        Change::Deleted(object) | Change::Forgotten(object) => Some(object.key()),
-        Change::Read(_)
+        Change::Updated { new, .. } if new.is_deleting() => facts.clear_refused_delete(new.key()),
+        Change::Deleted(object) | Change::Forgotten(object) => {
+            facts.clear_refusal(object.key());
+            facts.clear_refused_delete(object.key());
+        }
+        Change::Updated { .. }
+        | Change::Read(_)
         | Change::Refused(_)
         | Change::Freshness(_)
         | Change::Catalog
         | Change::Report(_)
-        | Change::Answered(_) => None,
+        | Change::Answered(_) => {}
     }
 }

@@ -120,17 +120,16 @@ impl Engine {
     /// Remembers that a write was done: what kept it from being done before is over.
     fn note_accepted(&mut self, write: &Write, key: &ObjectKey, now: Timestamp) {
         let facts = &mut self.state.facts;
-        facts.clear_refusal(key);
         match write {
             Write::Delete { .. } | Write::Finish { .. } => facts.clear_refused_delete(key),
             Write::Patch { part, .. } if *part == Part::Status => {
                 facts.set_written(key.clone(), now);
             }
-            Write::Patch { .. } | Write::Create(_) => {}
+            Write::Patch { .. } | Write::Create(_) => facts.clear_refusal(key),
         }
     }
 
-    /// Remembers why an object could not be made or deleted. That the server is busy says nothing about
+    /// Remembers why an object could not be made, changed or deleted. That the server is busy says nothing about
     /// it.
     fn remember(&mut self, write: &Write, refusal: &Refusal, now: Timestamp) -> Vec<Change> {
         if refusal.reason == RefusalReason::Busy {
@@ -150,6 +149,10 @@ impl Engine {
             Write::Delete { at, .. } => {
                 facts.set_refused_delete(at.key().clone(), at.uid().clone(), fact);
                 vec![Change::Refused(at.key().clone())]
+            }
+            Write::Patch { at, part, .. } if *part == Part::Main => {
+                facts.set_refusal(at.key().clone(), fact);
+                Vec::new()
             }
             Write::Patch { .. } | Write::Finish { .. } => Vec::new(),
         }

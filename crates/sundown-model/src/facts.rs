@@ -24,7 +24,7 @@ pub struct Facts {
     served: Step,
     replies: Recent<Question, ReplyFact, REMEMBERED_MAX>,
     deeds: Recent<Subject, DeedFact, REMEMBERED_MAX>,
-    /// Of objects that could not be made, until they are there.
+    /// Of objects that could not be made or changed, until they are.
     #[serde(default)]
     refusals: Recent<ObjectKey, RefusalFact, REMEMBERED_MAX>,
     /// Of objects that could not be deleted, until they are on their way.
@@ -130,7 +130,8 @@ impl Facts {
         self.deeds.get(subject)
     }
 
-    /// Why the object of this key was refused when it was last to be made; None once it is there.
+    /// Why the object of this key was refused when it was last to be made or changed (its status aside);
+    /// None once it is.
     pub fn refusal(&self, key: &ObjectKey) -> Option<&RefusalFact> {
         self.refusals.get(key)
     }
@@ -218,12 +219,12 @@ impl Facts {
         self.deeds.set(subject, fact);
     }
 
-    /// Records that an object could not be made.
+    /// Records that an object could not be made or changed.
     pub fn set_refusal(&mut self, key: ObjectKey, fact: RefusalFact) {
         self.refusals.set(key, fact);
     }
 
-    /// Records that an object is there: what kept it from being made is over.
+    /// Records that an object came, was changed or went: what kept it from that is over.
     pub fn clear_refusal(&mut self, key: &ObjectKey) {
         self.refusals.remove(key);
     }

@@ -12,6 +12,7 @@ use sundown_model::{Action, Decision, Object, ObjectKey, Part};
 use super::intent::ANNOTATION_SUBMISSION;
 use super::lapse::Lapse;
 use super::outcome::{self, Failure};
+use super::pods::ANNOTATION_APART;
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later, seconds};
@@ -228,6 +229,7 @@ fn make_cluster(object: &Object, mut body: Value) -> Action {
     if let Some(Value::Object(annotations)) = body.pointer_mut("/metadata/annotations") {
         // What an attempt before this one stored is not about this cluster.
         annotations.remove(ANNOTATION_SUBMISSION);
+        annotations.remove(ANNOTATION_APART);
     }
     let name = body["metadata"]["name"].as_str().unwrap_or("").to_owned();
     let place = place(&beside(object.key(), &RAY_CLUSTER, &name));

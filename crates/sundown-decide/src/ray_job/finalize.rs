@@ -33,7 +33,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         Stop::GaveUp(why) => {
             let message = format!(
                 "The Ray job {} of {} could not be stopped in time and may still run: ",
-                sight.job.status.job_id,
+                sight.submission_id(),
                 place(sight.object.key())
             );
             let told = quoting(sight.object, "FailedToStopRayJob", message, why);

@@ -15,8 +15,9 @@ use super::view::{Cluster, Sight};
 use crate::kinds::SERVICE;
 use crate::ray::{Told, beside, create, is_owned, merge, name_of, note, patch, place};
 
-/// The reason of the event that the service cannot be had.
+/// The reasons of the events that the service cannot be had, or not moved.
 const REFUSED: &str = "FailedToCreateService";
+const UNMOVED: &str = "FailedToUpdateService";
 
 /// A decision, and beside it what is to be done about the service. That one cannot be had is said, and tried
 /// again, when something else is new, not with every question.
@@ -25,7 +26,7 @@ pub(super) fn along_with(sight: &Sight<'_>, mut decision: Decision<Reason>) -> D
     let is_hopeful = own.iter().any(|it| matches!(it, Action::Api(_)));
     let was_refused = own
         .iter()
-        .any(|it| matches!(it, Action::Tell(note) if &*note.reason == REFUSED));
+        .any(|it| matches!(it, Action::Tell(note) if [REFUSED, UNMOVED].contains(&&*note.reason)));
     if (is_hopeful && !was_refused) || !decision.actions.is_empty() {
         decision.actions.extend(own);
     }
@@ -69,7 +70,17 @@ fn plan(sight: &Sight<'_>) -> Vec<Action> {
         return Vec::new();
     };
     let change = json!({"spec": {"selector": change, "ports": body["spec"]["ports"]}});
-    let told = format!("Updated the service {place}");
-    let told = note(object, false, "UpdatedService", told);
+    let told = match sight.refusal(&key) {
+        None => note(
+            object,
+            false,
+            "UpdatedService",
+            format!("Updated the service {place}"),
+        ),
+        Some(refusal) => {
+            let message = format!("Failed to update the service {place}, {}", refusal.message);
+            note(object, true, UNMOVED, message)
+        }
+    };
     vec![patch(present, Part::Main, change), told]
 }

@@ -4,20 +4,39 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use sundown_kinds::constants::LABEL_CLUSTER;
-use sundown_model::{Need, Object, ObjectKey, Step};
+use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part, Step};
 
 use super::lapse::Lapse;
 use super::view::{Cluster, Sight, later};
 use crate::kinds::{POD, RAY_CLUSTER};
-use crate::ray::{beside, controller_key, controller_of};
+use crate::ray::{beside, controller_key, controller_of, patch};
+
+/// Since when pods of the last cluster are waited for, on the `RayJob`: neither an edit of it nor another
+/// controller begins the wait anew. An annotation, because upstream's definitions would prune a field.
+pub const ANNOTATION_APART: &str = "sundown.dev/apart";
+
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Apart {
+    /// The name of the cluster, which each attempt has anew.
+    cluster: Arc<str>,
+    since: Timestamp,
+}
 
 /// What is left of the pods of a cluster that is gone.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) enum Standing {
     Gone,
     /// All pods have to be observed before that can be said.
     Unseen(Need),
+    /// That is to be stored, before they are waited for.
+    Found {
+        pods: Vec<ObjectKey>,
+        note: Action,
+    },
     Left {
         pods: Vec<ObjectKey>,
         until: Timestamp,
@@ -43,13 +62,40 @@ pub(super) fn standing(sight: &Sight<'_>) -> Standing {
     if pods.is_empty() {
         return Standing::Gone;
     }
-    let since = proof.map_or(sight.now(), |it| it.answered_at);
+    let Some(since) = since(sight.object, &cluster.name) else {
+        let note = begin(sight, &cluster.name);
+        return Standing::Found { pods, note };
+    };
     let until = later(since, sight.scope.config.limits.apart);
     if sight.now() < until {
         Standing::Left { pods, until }
     } else {
         Standing::Overdue(pods)
     }
+}
+
+/// Since when pods of this cluster are waited for; None if that was not stored yet.
+fn since(job: &Object, cluster: &str) -> Option<Timestamp> {
+    let all = job.field("/metadata/annotations")?;
+    let text = all.get(ANNOTATION_APART)?.as_str()?;
+    let apart: Apart = serde_json::from_str(text).ok()?;
+    (*apart.cluster == *cluster).then_some(apart.since)
+}
+
+fn begin(sight: &Sight<'_>, cluster: &str) -> Action {
+    let apart = Apart {
+        cluster: cluster.into(),
+        since: sight.now(),
+    };
+    let text = json!(apart).to_string();
+    let change = json!({"metadata": {"annotations": {ANNOTATION_APART: text}}});
+    patch(sight.object, Part::Main, change)
+}
+
+/// Whether a pod belongs to a cluster that is there: nothing waits for its end.
+pub(super) fn is_of_present(pod: &Object, cluster: &ObjectKey, cache: &Cache) -> bool {
+    let present = cache.get(cluster).map(|it| it.uid());
+    present.is_some() && controller_of(pod).map(|it| &it.uid) == present
 }
 
 /// What is read of a pod.
@@ -73,11 +119,10 @@ fn pods_of(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
         Cluster::Absent | Cluster::There(..) => None,
     };
     let is_left = |pod: &&Arc<Object>| {
-        pod.key().namespace == cluster.namespace
-            && cluster_of(pod).is_some_and(|it| it == *cluster)
+        cluster_of(pod).is_some_and(|it| it == *cluster)
             && controller_of(pod).is_none_or(|it| Some(&it.uid) != other)
     };
-    let pods = POD.resource();
-    let left = sight.scope.cache.of(&pods).filter(is_left);
-    left.map(|pod| pod.key().clone()).collect()
+    let namespace = cluster.namespace.iter();
+    let pods = namespace.flat_map(|it| sight.scope.cache.of_within(&POD.resource(), it));
+    pods.filter(is_left).map(|pod| pod.key().clone()).collect()
 }

@@ -60,6 +60,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
     match pods::standing(sight) {
         Standing::Gone => outcome::write(sight, emptied(sight), Reason::Cleared),
         Standing::Unseen(need) => Decision::need(vec![need], Reason::Clears { left }),
+        Standing::Found { pods, note } => Decision::act(note, Reason::Clears { left: pods }),
         Standing::Left { pods, until } => Decision::wake_at(until, Reason::Clears { left: pods }),
         Standing::Overdue(pods) => {
             let mut decision = outcome::write(sight, emptied(sight), Reason::Cleared);

@@ -328,11 +328,13 @@ fn submitter<'a>(object: &Object, cache: &'a Cache) -> Submitter<'a> {
 
 /// The jobs that run on a cluster.
 pub(super) fn jobs_on(cluster: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
-    let all = RAY_JOB.resource();
+    let Some(namespace) = &cluster.namespace else {
+        return Vec::new();
+    };
     let is_on = |job: &&Arc<Object>| {
         let name = job.field("/status/rayClusterName").and_then(Value::as_str);
-        job.key().namespace == cluster.namespace && name == Some(&*cluster.name)
+        name == Some(&*cluster.name)
     };
-    let jobs = cache.of(&all).filter(is_on);
-    jobs.map(|job| job.key().clone()).collect()
+    let all = cache.of_within(&RAY_JOB.resource(), namespace);
+    all.filter(is_on).map(|job| job.key().clone()).collect()
 }

@@ -6,9 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Controller, Decision, Deed, DeedFact, DeedOutcome, DeedRefusal, Draft, LiveFact, Need,
-    Note, ObjectKey, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Resource, What, Write,
-    ray,
+    Action, Controller, Decision, Deed, DeedFact, DeedOutcome, DeedRefusal, LiveFact, Need, Note,
+    ObjectKey, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Resource, What, Write, ray,
 };
 
 use super::apply::{Became, apply};
@@ -289,11 +288,11 @@ impl<C: Controller> Stage<C> {
         }
     }
 
-    fn is_refused(&mut self, draft: &Draft) -> bool {
+    fn is_refused(&mut self, key: &ObjectKey) -> bool {
         let Some((plural, reason)) = self.refuses else {
             return false;
         };
-        if draft.key.resource.plural() != plural {
+        if key.resource.plural() != plural {
             return false;
         }
         let fact = RefusalFact {
@@ -301,7 +300,7 @@ impl<C: Controller> Stage<C> {
             reason,
             message: "no room".to_owned(),
         };
-        self.scene.facts.set_refusal(draft.key.clone(), fact);
+        self.scene.facts.set_refusal(key.clone(), fact);
         true
     }
 
@@ -313,7 +312,7 @@ impl<C: Controller> Stage<C> {
                     "{} exists",
                     draft.key
                 );
-                if self.is_refused(draft) {
+                if self.is_refused(&draft.key) {
                     return;
                 }
                 self.notes.extend(draft.told.clone());
@@ -333,6 +332,9 @@ impl<C: Controller> Stage<C> {
                 at.key().clone()
             }
         };
+        if matches!(write, Write::Patch { .. }) && self.is_refused(&key) {
+            return;
+        }
         match apply(write, &self.objects[&key]) {
             Became::Gone => self.remove(&key),
             Became::Changed(object) => {

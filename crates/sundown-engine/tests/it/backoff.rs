@@ -2,10 +2,11 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use sundown_engine::{Effect, EffectId, Input};
+use sundown_engine::{Effect, EffectId, Input, WatchEvent};
 use sundown_model::{Outcome, RefusalReason, Write};
 
 use crate::rig::{A, Rig, at, failure, only, refused, toy};
+use crate::toy::TOY;
 
 #[track_caller]
 fn deleted(effect: &Effect) -> (EffectId, sundown_model::Seen) {
@@ -209,7 +210,6 @@ fn the_pause_is_kept_even_if_a_timer_of_the_same_decision_fires_in_it() {
     assert_eq!(rig.turn_at(9_000).len(), 2);
 }
 
-/// A toy whose decision has two actions.
 /// One connection that broke under many writes of a decision was as many failures: a minute of waiting.
 #[test]
 fn however_many_writes_of_a_decision_fail_that_is_one_failure() {
@@ -231,6 +231,27 @@ fn a_refusal_is_forgotten_when_the_object_goes_by_another_hand() {
     assert_eq!(rig.engine.facts().refused_deletes(), 0);
 }
 
+/// So that a controller can leave a change that is refused each time until something else is new.
+#[test]
+fn that_a_change_was_refused_is_known_until_it_is_made_or_the_object_goes() {
+    for is_made in [true, false] {
+        let mut rig = Rig::settled(&[&busy()]);
+        let [patch, delete] = two(rig.turn());
+        rig.wrote(patch.id(), refused(RefusalReason::Forbidden, None));
+        rig.wrote(delete.id(), refused(RefusalReason::Forbidden, None));
+        assert!(rig.engine.facts().refusal(&busy().key()).is_some());
+        let [patch, _] = two(rig.turn_at(1_000));
+        if is_made {
+            let answer = sundown_model::Answer::Object(busy().rv(40).build());
+            rig.wrote(patch.id(), Outcome::Done(answer));
+        } else {
+            rig.watch(&TOY, WatchEvent::Deleted(busy().rv(40).build()));
+        }
+        assert!(rig.engine.facts().refusal(&busy().key()).is_none());
+    }
+}
+
+/// A toy whose decision has two actions.
 fn busy() -> A {
     doomed().spec("patches", json!({ "metadata": { "labels": { "a": "b" } } }))
 }

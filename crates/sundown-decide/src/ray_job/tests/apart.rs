@@ -76,3 +76,56 @@ fn an_orphan_of_the_last_attempt_is_told_and_not_waited_for_for_ever() {
     assert!(stage.said().contains("PodsOfLastAttemptLeft"));
     assert!(stage.objects.contains_key(&pod.key()), "it is the user's");
 }
+
+#[test]
+fn neither_an_edit_nor_a_cluster_of_the_same_name_begins_the_wait_anew() {
+    for is_replaced in [false, true] {
+        let mut stage = retried();
+        let pod = an_orphan_of(&stage);
+        stage.put(pod.clone());
+        let cluster = stage.objects[&cluster_key(&stage)].clone();
+        lose_cluster(&mut stage);
+        if is_replaced {
+            let mut other = cluster.uid("other");
+            other.json["metadata"]["ownerReferences"] = json!([]);
+            stage.put(other);
+        }
+        let waits = stage.settle(&counter());
+        assert_eq!(
+            waits.reason,
+            Reason::Clears {
+                left: vec![pod.key()]
+            }
+        );
+        let wake_at = waits.wake_at;
+        stage.wait(200);
+        stage.edit(&counter(), "/metadata/labels", json!({"edited": "yes"}));
+        assert_eq!(stage.settle(&counter()).wake_at, wake_at);
+        stage.wait(101);
+        assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+        assert!(stage.said().contains("PodsOfLastAttemptLeft"));
+    }
+}
+
+#[test]
+fn the_next_cluster_does_not_bear_the_marks_of_the_last_attempt() {
+    let mut stage = retried();
+    let pod = an_orphan_of(&stage);
+    stage.put(pod.clone());
+    lose_cluster(&mut stage);
+    stage.settle(&counter());
+    stage.remove(&pod.key());
+    stage.settle(&counter());
+    let cluster = &stage.objects[&cluster_key(&stage)].json;
+    let marks = cluster["metadata"]["annotations"].to_string();
+    assert!(!marks.contains("sundown.dev/"), "{marks}");
+}
+
+#[test]
+fn the_end_of_a_pod_whose_cluster_is_there_is_not_for_its_job() {
+    let mut stage = retried();
+    let pod = a_pod_of(&stage);
+    assert!(touched_by_the_end_of(&mut stage, &pod).is_empty());
+    lose_cluster(&mut stage);
+    assert!(touched_by_the_end_of(&mut stage, &pod).contains(&counter()));
+}

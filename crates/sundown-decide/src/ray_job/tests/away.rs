@@ -228,6 +228,20 @@ fn what_the_user_submitted_is_stopped_though_ray_was_never_heard_about_it() {
 }
 
 #[test]
+fn a_job_that_the_user_submitted_and_that_cannot_be_stopped_is_named() {
+    let mut stage = with_cluster(interactive());
+    stage.settle(&counter());
+    stage.ray.set("mine", ray::JobStatus::Running);
+    stage.edit(&counter(), "/spec/jobId", json!("mine"));
+    delete(&mut stage);
+    stage.ray.is_down = true;
+    live_on(&mut stage);
+    let mut told = stage.notes.iter();
+    let told = told.find(|it| &*it.reason == "FailedToStopRayJob");
+    assert!(told.is_some_and(|it| it.message.starts_with("The Ray job mine of ")));
+}
+
+#[test]
 fn an_interactive_job_gets_another_cluster_for_one_that_is_gone() {
     let mut stage = with_cluster(interactive());
     assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsSubmission);

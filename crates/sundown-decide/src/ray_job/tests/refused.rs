@@ -3,10 +3,10 @@
 //! A submitter whose template had no restart policy was once told as created, and its job ran for ever.
 
 use serde_json::json;
-use sundown_model::RefusalReason;
+use sundown_model::{RefusalReason, ray};
 
 use super::super::{RayJobs, Reason};
-use super::{counter, make_ready, stage, status, with_cluster};
+use super::{cluster_key, counter, end, make_ready, running, stage, status, with_cluster};
 use crate::testing::ray::{Stage, a_ray_job};
 
 fn by_submitter(attempts: u32, refusal: RefusalReason) -> Stage<RayJobs> {
@@ -82,4 +82,26 @@ fn a_service_that_is_refused_is_told_and_holds_nothing_up() {
     assert_eq!(status(&stage, "jobStatus"), "RUNNING");
     assert!(stage.said().contains("FailedToCreateService"));
     assert!(!stage.said().contains("CreatedService"));
+}
+
+/// The second attempt has another cluster, which the service shall lead to.
+#[test]
+fn a_service_that_cannot_be_moved_is_told_and_tried_again_only_along_with_something_new() {
+    let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(1)));
+    stage.settle(&counter());
+    stage.refuses = Some(("services", RefusalReason::Forbidden));
+    let lost = cluster_key(&stage);
+    stage.remove(&lost);
+    stage.settle(&counter());
+    make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    let writes = stage.writes.len();
+    for _ in 0..5 {
+        stage.wait(1);
+        stage.settle(&counter());
+    }
+    assert_eq!(stage.writes.len(), writes, "Ray is asked as often as ever");
+    end(&mut stage, ray::JobStatus::Succeeded);
+    stage.settle(&counter());
+    assert!(stage.said().contains("FailedToUpdateService"));
 }
