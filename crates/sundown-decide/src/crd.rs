@@ -66,9 +66,21 @@ impl Controller for Definitions {
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {
-            Change::Added(object) | Change::Updated { new: object, .. } => {
+            Change::Added(object) => {
                 touch(object, cache, touched);
                 touch_instances(object, cache, touched);
+            }
+            // A definition that waits for many instances counts them all: it is not asked at each finalizer.
+            Change::Updated { old, new } if old.is_deleting() && !new.key().resource.is(&CRD) => {
+                touch_by_owner(new, cache, touched);
+            }
+            Change::Updated { new, .. } => {
+                touch(new, cache, touched);
+                touch_instances(new, cache, touched);
+            }
+            // Nor at the end of each instance that was known to be on its way, but of the last one.
+            Change::Deleted(object) if object.is_deleting() && has_siblings(object, cache) => {
+                touch_by_owner(object, cache, touched);
             }
             Change::Deleted(object) | Change::Forgotten(object) => touch(object, cache, touched),
             Change::Refused(key) => {
@@ -130,6 +142,12 @@ fn touch_instances(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<O
     }
 }
 
+/// Whether another object of the same kind is left. A definition is always looked at itself.
+fn has_siblings(object: &Object, cache: &Cache) -> bool {
+    let resource = &object.key().resource;
+    !resource.is(&CRD) && cache.of(resource).any(|it| it.key() != object.key())
+}
+
 /// A definition is touched by itself and, once it is terminating, by each of its instances and by
 /// what depends on them.
 fn touch(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
@@ -137,9 +155,14 @@ fn touch(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>)
     if resource.is(&CRD) {
         touched.insert(object.key().clone());
     }
+    let definition = Some(definition_of(resource));
+    touched.extend(definition.filter(|key| is_terminating(key, cache)));
+    touch_by_owner(object, cache, touched);
+}
+
+fn touch_by_owner(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
     let owners = owned_kinds(object, cache.catalog());
-    let definitions = owners.chain([resource.clone()]);
-    let definitions = definitions.map(|resource| definition_of(&resource));
+    let definitions = owners.map(|resource| definition_of(&resource));
     touched.extend(definitions.filter(|key| is_terminating(key, cache)));
 }
 

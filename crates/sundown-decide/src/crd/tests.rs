@@ -260,6 +260,31 @@ fn the_end_of_a_dependent_touches_the_definition_of_its_owner() {
     assert_eq!(touched, BTreeSet::from([definition().key()]));
 }
 
+/// Each look at the definition counts all of its instances.
+#[test]
+fn of_instances_on_their_way_only_the_last_touches_the_definition() {
+    let held = |name| a("sun", name).deleting(&["example.com/mine"]);
+    let scene = scene().seeing(&terminating()).seeing(&held("last"));
+    let mut controller = scene.controller.clone();
+    let mut touches = |change: &Change| {
+        let mut touched = BTreeSet::new();
+        controller.observe(change, &scene.cache, &mut touched);
+        touched.contains(&definition().key())
+    };
+    assert!(!touches(&Change::Deleted(held("one").build())));
+    assert!(touches(&Change::Deleted(held("last").build())));
+    assert!(
+        touches(&Change::Deleted(a("sun", "unseen").build())),
+        "it may have been refused"
+    );
+    let mut updates = |old: A, new: A| {
+        let (old, new) = (old.build(), new.build());
+        touches(&Change::Updated { old, new })
+    };
+    assert!(updates(a("sun", "one"), held("one")));
+    assert!(!updates(held("one"), held("one").rv(9)));
+}
+
 #[test]
 fn finalizers_of_others_on_the_definition_stay() {
     let both = emptied().deleting(&["example.com/x", CLEANUP]);
