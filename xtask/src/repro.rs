@@ -5,6 +5,7 @@
 use anyhow::{Result, ensure};
 
 use crate::sim;
+use crate::sundown::Profile;
 
 /// Runs the lab with the mutant of one issue, such as `kubernetes#114603`.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
@@ -12,5 +13,5 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
         arguments.len() == 1,
         "name one issue, for example: cargo xtask repro 'kubernetes#114603'"
     );
-    sim::lab(arguments)
+    sim::lab(Profile::Release, arguments)
 }

@@ -4,36 +4,35 @@
 
 use anyhow::Result;
 
+use crate::sundown::Profile;
 use crate::{process, sundown, workspace};
 
 /// Runs `sundown sim` with the arguments as they are; without any, the lab as well.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    sundown::run_release(&["sim"], arguments)?;
+    sundown::run(Profile::Release, &["sim"], arguments)?;
     if arguments.is_empty() {
-        lab(&[])
+        lab(Profile::Release, &[])
     } else {
         Ok(())
     }
 }
 
-/// The simulator's part of the landing gate: every scenario, fixed seeds, every mutant.
+/// The simulator's part of the landing gate: every scenario, fixed seeds, every mutant. The tests have built
+/// most of it already: a release build takes longer than it saves.
 pub(crate) fn rotating_set() -> Result<()> {
-    run(&[])
+    sundown::run(Profile::Dev, &["sim"], &[])?;
+    lab(Profile::Dev, &[])
 }
 
 /// Puts bugs back and has the simulator find them; all of them when none is named.
-pub(crate) fn lab(names: &[String]) -> Result<()> {
-    let mut cargo = workspace::cargo(&[
-        "run",
-        "--quiet",
-        "--release",
-        "--package",
-        "sundown-sim",
-        "--features",
-        "mutants",
-        "--example",
-        "mutants",
-        "--",
-    ])?;
+pub(crate) fn lab(profile: Profile, names: &[String]) -> Result<()> {
+    let mut cargo = workspace::cargo(&["run", "--quiet", "--package", "sundown-sim"])?;
+    match profile {
+        Profile::Dev => {}
+        Profile::Release => {
+            cargo.arg("--release");
+        }
+    }
+    cargo.args(["--features", "mutants", "--example", "mutants", "--"]);
     process::run(cargo.args(names))
 }

@@ -12,9 +12,9 @@ use crate::{process, workspace};
 /// How the binary is built.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Profile {
-    /// Quick to build: demo and scripts.
+    /// Quick to build, with checks of the arithmetic: demo, scripts and the landing gate.
     Dev,
-    /// Quick to run: simulator and benchmarks.
+    /// Quick to run: long simulations and benchmarks.
     Release,
 }
 
@@ -36,9 +36,9 @@ pub(crate) fn build(profile: Profile) -> Result<PathBuf> {
     Ok(workspace::target()?.join(directory).join("sundown"))
 }
 
-/// Builds the binary in release and runs one command of it.
-pub(crate) fn run_release(command: &[&str], arguments: &[String]) -> Result<()> {
-    let binary = build(Profile::Release)?;
+/// Builds the binary and runs one command of it.
+pub(crate) fn run(profile: Profile, command: &[&str], arguments: &[String]) -> Result<()> {
+    let binary = build(profile)?;
     process::run(
         Command::new(binary)
             .current_dir(workspace::root())
