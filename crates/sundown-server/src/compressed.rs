@@ -29,7 +29,7 @@ const LEVEL: u8 = 6;
 #[derive(Debug, Default)]
 pub(crate) struct Compressed(Mutex<VecDeque<Kept>>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Kept {
     tag: String,
     body: Arc<[u8]>,
@@ -41,6 +41,9 @@ pub(crate) struct Asked {
     takes_gzip: bool,
     /// The tags that the client itself has.
     tags: String,
+    /// What the API was asked about for the client. It is held until the answer is there: others may come to be
+    /// kept in its place meanwhile.
+    offered: Vec<Kept>,
 }
 
 impl Compressed {
@@ -49,13 +52,15 @@ impl Compressed {
         if request.path.trim_end_matches('/') != PATH {
             return None;
         }
-        let asked = Asked {
+        let mut asked = Asked {
             takes_gzip: takes_gzip(headers),
             tags: request.if_none_match.clone().unwrap_or_default(),
+            offered: Vec::new(),
         };
         if asked.takes_gzip {
             let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let own = kept.iter().map(|it| it.tag.as_str());
+            asked.offered = kept.iter().cloned().collect();
+            let own = asked.offered.iter().map(|it| it.tag.as_str());
             let tags: Vec<&str> = own.chain([asked.tags.as_str()]).collect();
             request.if_none_match = Some(tags.join(", "));
         }
@@ -74,9 +79,11 @@ impl Compressed {
             return;
         };
         if response.code == 304 && !asked.tags.contains(&tag) {
-            let Some(body) = self.kept(&tag) else { return };
+            let Some(offered) = asked.offered.iter().find(|it| it.tag == tag) else {
+                return;
+            };
             response.code = 200;
-            response.body = body.to_vec();
+            response.body = offered.body.to_vec();
         } else if asked.takes_gzip && response.code == 200 && response.body.len() >= BODY_BYTES_MIN
         {
             response.body = gzip(&response.body);
@@ -86,12 +93,6 @@ impl Compressed {
         }
         let encoding = ("content-encoding", "gzip".to_owned());
         response.headers.push(encoding);
-    }
-
-    fn kept(&self, tag: &str) -> Option<Arc<[u8]>> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let it = kept.iter().find(|it| it.tag == tag)?;
-        Some(Arc::clone(&it.body))
     }
 
     fn keep(&self, tag: String, body: &[u8]) {
@@ -188,13 +189,37 @@ mod tests {
     }
 
     #[test]
+    fn what_the_api_was_asked_about_is_there_for_its_answer() {
+        let kept = Compressed::default();
+        kept.keep("a".to_owned(), b"body");
+        let offered = kept.0.lock().unwrap().iter().cloned().collect();
+        let asked = Asked {
+            takes_gzip: true,
+            tags: String::new(),
+            offered,
+        };
+        kept.keep("b".to_owned(), b"other");
+        kept.keep("c".to_owned(), b"another");
+        let mut response = Response {
+            code: 304,
+            content_type: "application/json",
+            warnings: Vec::new(),
+            headers: vec![("etag", "a".to_owned())],
+            body: Vec::new(),
+        };
+        kept.complete(&asked, &mut response);
+        assert_eq!((response.code, &*response.body), (200, &b"body"[..]));
+    }
+
+    #[test]
     fn what_is_kept_is_bounded() {
         let kept = Compressed::default();
         for tag in ["a", "b", "b", "c"] {
             kept.keep(tag.to_owned(), tag.as_bytes());
         }
         kept.keep("long".to_owned(), &vec![0; KEPT_BYTES_MAX + 1]);
-        let is_there = ["a", "b", "c", "long"].map(|tag| kept.kept(tag).is_some());
+        let left = kept.0.lock().unwrap();
+        let is_there = ["a", "b", "c", "long"].map(|tag| left.iter().any(|it| it.tag == tag));
         assert_eq!(is_there, [false, true, true, false]);
     }
 }

@@ -21,6 +21,8 @@ pub struct Duplicate {
     /// Such as `spec.replicas`.
     pub field: String,
     pub key: String,
+    /// Whether one of the two came by a merge key (`<<`), which is there to be overridden.
+    pub is_merged: bool,
 }
 
 /// Makes JSON of a document.
@@ -154,6 +156,7 @@ impl<'a> Decoder<'a> {
         pairs: &[(Id, Id)],
         into: &mut Map<String, Value>,
     ) -> Result<(), YamlError> {
+        let mut own = BTreeSet::new();
         for (key, value) in pairs {
             if self.is_merge(*key) {
                 self.merge(*value, into)?;
@@ -162,11 +165,13 @@ impl<'a> Decoder<'a> {
             let name = self.key(*key)?;
             self.path.push_key(&name);
             let found = self.value(*value)?;
+            let is_merged = own.insert(name.clone());
             if into.contains_key(&name) {
                 self.duplicates.push(Duplicate {
                     line: self.tree.node(*value).line,
                     field: self.path.to_string(),
                     key: name.clone(),
+                    is_merged,
                 });
             }
             self.path.pop();

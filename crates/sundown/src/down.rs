@@ -105,10 +105,12 @@ async fn what_stays(held: &Held) -> (Vec<Unfinished>, Vec<Unfinished>) {
     (jobs, clusters.collect())
 }
 
-/// One that ended by itself left its kubeconfig for the next; now none is wanted.
+/// One that ended by itself left its kubeconfig for the next; now none is wanted. One that is just starting, and
+/// does not answer yet, has written its own.
 fn forget_kubeconfig(directory: &Path) {
     let path = data::kubeconfig(directory);
-    if sundown_embedded::is_own_kubeconfig(&path)
+    if !sundown_disk::is_in_use(directory)
+        && sundown_embedded::is_own_kubeconfig(&path)
         && let Err(error) = std::fs::remove_file(&path)
     {
         tracing::warn!(%error, path = %path.display(), "remove the kubeconfig");

@@ -55,7 +55,7 @@ const TRIES_MAX: usize = 3;
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
     let manifest = read(&arguments.file)?;
     let mut screen = Screen::new(output, arguments.raw);
-    for it in &manifest.duplicates {
+    for it in manifest.duplicates.iter().filter(|it| !it.is_merged) {
         let (file, line) = (arguments.file.display(), it.line);
         let text = format!(
             "{file}:{line}: {} is given twice; the last one counts",

@@ -120,6 +120,18 @@ fn what_is_given_twice_is_told_and_the_last_counts() {
     assert_eq!(found[1].value["spec"]["a"], 3);
     let twice = &found[1].duplicates[0];
     assert_eq!((twice.line, &*twice.field, &*twice.key), (6, "spec.a", "a"));
+    assert!(!twice.is_merged);
+}
+
+#[test]
+fn what_overrides_a_merged_key_is_told_apart_from_what_is_given_twice() {
+    let text = "base: &base {a: 1, b: 2}\nspec:\n  <<: *base\n  a: 3\n  b: 4\n  b: 5\n";
+    let found = read(text).unwrap().duplicates;
+    let found: Vec<_> = found.iter().map(|it| (&*it.field, it.is_merged)).collect();
+    assert_eq!(
+        found,
+        [("spec.a", true), ("spec.b", true), ("spec.b", false)]
+    );
 }
 
 #[test]
