@@ -39,7 +39,7 @@ pub use leftovers::leftovers;
 pub use log::{LogChanges, LogOptions, LogReader};
 pub use network::Subnet;
 pub use paths::{NodePaths, PodPaths, SocketPath, has_node_directory};
-pub use peer::{ForeignPeer, check_peer, foreign_peer};
+pub use peer::{ForeignPeer, PeerProcess, check_peer, foreign_peer};
 pub use spec::{
     ContainerKey, ContainerSpec, File, HostPathKind, HostsEntry, Mount, PodSpec, RunAs, Volume,
     VolumeSource,

@@ -4,7 +4,10 @@
 //! The numbers are those of the process that asks: the kernel translates them into its user namespace.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
 
 /// The other end belongs to another user.
@@ -43,6 +46,34 @@ pub fn check_peer(socket: &UnixStream) -> io::Result<()> {
         io::ErrorKind::PermissionDenied,
         ForeignPeer { uid, own },
     ))
+}
+
+/// The process at the other end of a socket, held by a descriptor: its number can be given to another.
+#[derive(Debug)]
+pub struct PeerProcess {
+    held: AsyncFd<OwnedFd>,
+}
+
+impl PeerProcess {
+    /// Takes hold of it, while it still holds its end.
+    ///
+    /// # Errors
+    /// It lies outside of our pid namespace, or has ended.
+    pub fn of(socket: &UnixStream) -> io::Result<Self> {
+        let pid = socket.peer_cred()?.pid().and_then(Pid::from_raw);
+        let pid = pid.ok_or(io::ErrorKind::NotFound)?;
+        let held = AsyncFd::new(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
+        Ok(Self { held })
+    }
+
+    /// Returns when it has ended, whether or not its parent has asked how.
+    ///
+    /// # Errors
+    /// The kernel does not say.
+    pub async fn ended(&self) -> io::Result<()> {
+        self.held.readable().await?.retain_ready();
+        Ok(())
+    }
 }
 
 /// The foreign user that an error of [`check_peer`] tells of.

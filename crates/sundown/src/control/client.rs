@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Serialize;
-use sundown_node::{ForeignPeer, SocketPath, check_peer, foreign_peer};
+use sundown_node::{ForeignPeer, PeerProcess, SocketPath, check_peer, foreign_peer};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
@@ -16,6 +16,8 @@ use crate::data;
 
 /// A control plane that is up answers in milliseconds; one that is stopped by a signal never does.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+/// A process that has closed its sockets frees its memory and is gone; a busy machine lets it wait for that.
+const EXIT_TIME_MAX: Duration = Duration::from_secs(30);
 /// No answer is longer.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
@@ -27,6 +29,8 @@ pub(crate) enum ControlError {
     NotUp,
     #[error("the control plane does not answer")]
     Silent(#[source] io::Error),
+    #[error("the control plane has said that it ends, but its process is still there")]
+    StillThere(#[source] io::Error),
     #[error("the control plane refuses: {0}")]
     Refused(String),
     /// A process of another user listens there.
@@ -39,7 +43,9 @@ impl ControlError {
     pub(crate) fn complaint(&self, directory: &Path) -> Complaint {
         let complaint = Complaint::of(self).at(directory.display().to_string());
         match self {
-            Self::Silent(_) => complaint.help("is its process stopped? `kill` it, and try again"),
+            Self::Silent(_) | Self::StillThere(_) => {
+                complaint.help("is its process stopped? `kill` it, and try again")
+            }
             Self::Foreign { .. } => complaint.help(
                 "its answers are not trusted; use a data directory of your own: --data-dir DIR",
             ),
@@ -136,12 +142,14 @@ pub(crate) async fn forward(
     }
 }
 
-/// Ends the control plane and tells each step; returns when its process has closed the connection.
+/// Ends the control plane and tells each step; returns when its process has ended.
 pub(crate) async fn down(
     directory: &Path,
     tell: &mut (dyn FnMut(&str) + Send),
 ) -> Result<(), ControlError> {
     let mut reader = ask(directory, &Request::Down).await?;
+    // In another pid namespace it cannot be waited for: then the end of the connection has to do.
+    let process = PeerProcess::of(reader.get_ref()).ok();
     let mut is_ending = false;
     loop {
         // No bound: pods have their own grace, and every step is told.
@@ -149,11 +157,20 @@ pub(crate) async fn down(
             Ok(Some(Answer::Step { text })) => tell(&text),
             Ok(Some(Answer::Ending)) => is_ending = true,
             Ok(Some(other)) => return Err(unexpected(other)),
-            Ok(None) if is_ending => return Ok(()),
+            Ok(None) if is_ending => return until_ended(process.as_ref()).await,
             Ok(None) => return Err(ControlError::Silent(io::ErrorKind::UnexpectedEof.into())),
             Err(error) => return Err(ControlError::Silent(error)),
         }
     }
+}
+
+async fn until_ended(process: Option<&PeerProcess>) -> Result<(), ControlError> {
+    let Some(process) = process else {
+        return Ok(());
+    };
+    let ended = timeout(EXIT_TIME_MAX, process.ended()).await;
+    let ended = ended.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+    ended.map_err(ControlError::StillThere)
 }
 
 async fn ask(directory: &Path, request: &Request) -> Result<BufReader<UnixStream>, ControlError> {

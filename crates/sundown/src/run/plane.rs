@@ -123,7 +123,7 @@ async fn join_or_start(
         match control::connect(&start.directory, &state).await {
             Ok(held) => return Ok((held, state)),
             // One that is about to end answers nothing; the next one will.
-            Err(ControlError::NotUp | ControlError::Silent(_)) => {}
+            Err(ControlError::NotUp | ControlError::Silent(_) | ControlError::StillThere(_)) => {}
             Err(error @ (ControlError::Refused(_) | ControlError::Foreign { .. })) => {
                 return Err(error.complaint(&start.directory));
             }

@@ -90,6 +90,12 @@ impl Up {
         self.end()
     }
 
+    /// Whether its process has ended, without waiting for it.
+    pub(crate) fn has_ended(&mut self) -> Result<bool> {
+        let ended = self.child.try_wait().context("look at `sundown up`")?;
+        Ok(ended.is_some())
+    }
+
     /// Waits until it ends by itself, and gives its exit code.
     pub(crate) fn end(mut self) -> Result<Option<i32>> {
         let ended = sundown_testing::end(&mut self.child, "the end of `sundown up`")?;

@@ -26,6 +26,20 @@ fn leaves_nothing_behind() -> Result<()> {
     Ok(())
 }
 
+/// `cargo xtask demo` found the process of the control plane after `down` and `reset` on a fresh machine: they had
+/// waited for the end of its connection.
+#[test]
+fn down_returns_when_the_process_has_ended() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    for _ in 0..5 {
+        let mut up = Up::start_durable(home.path(), &[])?;
+        let down = call(home.path(), &["down"])?;
+        assert!(down.status.success(), "{}", stderr(&down));
+        assert!(up.has_ended()?, "the process of `sundown up` is there");
+    }
+    Ok(())
+}
+
 #[test]
 fn a_control_plane_whose_data_directory_is_removed_says_so_and_ends() -> Result<()> {
     let home = tempfile::tempdir()?;
