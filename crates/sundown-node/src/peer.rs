@@ -62,7 +62,13 @@ impl PeerProcess {
     pub fn of(socket: &UnixStream) -> io::Result<Self> {
         let pid = socket.peer_cred()?.pid().and_then(Pid::from_raw);
         let pid = pid.ok_or(io::ErrorKind::NotFound)?;
-        let held = AsyncFd::new(pidfd_open(pid, PidfdFlags::NONBLOCK)?)?;
+        let held = pidfd_open(pid, PidfdFlags::NONBLOCK)?;
+        #[expect(
+            deprecated,
+            reason = "its successor is unsafe to call, for the sake of types that give away their \
+                      descriptor; this one does not"
+        )]
+        let held = AsyncFd::new(held)?;
         Ok(Self { held })
     }
 
