@@ -81,7 +81,8 @@ impl Engine {
             }
             Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
             Outcome::Refused(refusal) => self.refused(id, &write, &refusal, now),
-            Outcome::Done(Answer::Accepted) => self.read_again(id, &write, Pause::IfRepeated, now),
+            // The usual answer to a Binding: it was done, and only what came of it is to be read.
+            Outcome::Done(Answer::Accepted) => self.read_instead(id, &write, now),
             Outcome::Unknown => self.read_again(id, &write, Pause::Always, now),
         }
     }
@@ -171,8 +172,8 @@ impl Engine {
         changes
     }
 
-    /// Lets whoever waits for a write wait for a read of its target instead, and after it for a pause: a
-    /// write that ends like this each time would else be sent again as fast as reads come back.
+    /// Counts a failure, and has the target read before anything else is decided on it. After the read comes
+    /// a pause: a write that ends like this each time would else be sent again as fast as reads come back.
     fn read_again(
         &mut self,
         id: EffectId,
@@ -183,6 +184,11 @@ impl Engine {
         self.slots
             .iter_mut()
             .for_each(|slot| slot.pause(id, pause, now));
+        self.read_instead(id, write, now)
+    }
+
+    /// Lets whoever waits for a write wait for a read of its target instead.
+    fn read_instead(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
         let key = exit::target(write).0.clone();
         match self.read(&key) {
             Some(read) => {

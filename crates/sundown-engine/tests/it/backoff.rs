@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sundown_engine::{Effect, EffectId, Input, WatchEvent};
-use sundown_model::{Outcome, RefusalReason, Write};
+use sundown_model::{Answer, Outcome, RefusalReason, Write};
 
-use crate::rig::{A, Rig, at, failure, only, refused, toy};
+use crate::rig::{A, Rig, at, failure, only, refused, toy, writes};
 use crate::toy::TOY;
 
 #[track_caller]
@@ -152,7 +152,7 @@ fn a_refused_deletion_is_a_fact_until_it_is_accepted() {
     let other = sundown_model::Uid::from("another incarnation");
     assert_eq!(rig.engine.facts().refused_delete(key, &other), None);
     let (id, _) = deleted(&only(rig.turn_at(300)));
-    rig.wrote(id, Outcome::Done(sundown_model::Answer::Gone));
+    rig.wrote(id, Outcome::Done(Answer::Gone));
     assert_eq!(rig.engine.facts().refused_deletes(), 0);
 }
 
@@ -162,7 +162,7 @@ fn the_pause_is_short_again_after_a_success() {
     let (id, _) = deleted(&only(rig.turn()));
     rig.wrote(id, refused(RefusalReason::Busy, None));
     let (id, _) = deleted(&only(rig.turn_at(100)));
-    let answer = sundown_model::Answer::Object(toy("doomed").rv(20).build());
+    let answer = Answer::Object(toy("doomed").rv(20).build());
     rig.wrote(id, Outcome::Done(answer));
     assert_eq!(rig.turn(), []);
     rig.sees(&doomed().rv(30));
@@ -242,7 +242,7 @@ fn that_a_change_was_refused_is_known_until_it_is_made_or_the_object_goes() {
         assert!(rig.engine.facts().refusal(&busy().key()).is_some());
         let [patch, _] = two(rig.turn_at(1_000));
         if is_made {
-            let answer = sundown_model::Answer::Object(busy().rv(40).build());
+            let answer = Answer::Object(busy().rv(40).build());
             rig.wrote(patch.id(), Outcome::Done(answer));
         } else {
             rig.watch(&TOY, WatchEvent::Deleted(busy().rv(40).build()));
@@ -277,4 +277,20 @@ fn a_conflict_that_comes_each_time_waits_longer_each_time() {
         rig.now = due_at;
         (id, _) = deleted(&only(rig.turn()));
     }
+}
+
+/// All pods are bound under one key: each Binding of the scheduler once counted as a failure, and the next ones
+/// had to wait for up to a minute.
+#[test]
+fn writes_that_are_accepted_without_an_object_are_no_failures_however_many_follow() {
+    let unbound = toy("unbound").spec("binds", json!({ "target": "there" }));
+    let mut rig = Rig::settled(&[&unbound]);
+    for rv in 30..40 {
+        let bind = only(rig.turn());
+        assert_eq!(writes(std::slice::from_ref(&bind)).len(), 1, "{bind:?}");
+        rig.wrote(bind.id(), Outcome::Done(Answer::Accepted));
+        let read = only(rig.turn());
+        rig.got(read.id(), Some(&unbound.clone().rv(rv)));
+    }
+    assert_eq!(rig.turn().len(), 1, "no pause");
 }
