@@ -343,7 +343,7 @@ impl Engine {
         for id in barriers.resolved(cache, facts) {
             self.slots
                 .iter_mut()
-                .for_each(|slot| slot.resolve(id, Resolved::Well, now));
+                .for_each(|slot| slot.resolve(id, Resolved::Known, now));
         }
     }
 
@@ -357,7 +357,7 @@ impl Engine {
             self.state.flights.remove(&effect.id());
             self.slots
                 .iter_mut()
-                .for_each(|slot| slot.resolve(effect.id(), Resolved::Well, now));
+                .for_each(|slot| slot.resolve(effect.id(), Resolved::Known, now));
         }
     }
 

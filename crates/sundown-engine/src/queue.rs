@@ -31,7 +31,8 @@ struct Item {
     /// Held back by a brake.
     parked: bool,
     waits: BTreeSet<EffectId>,
-    /// Decisions in a row of which an effect failed.
+    /// Decisions in a row of which an effect failed. Needs do not end the row, what was done does: a decision
+    /// that asks first would else never be known to fail.
     failures: u32,
     /// What came of the effects of the last decision so far.
     #[serde(default)]
@@ -43,8 +44,11 @@ struct Item {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum LastDecision {
+    /// Nothing, or what was asked is known.
     #[default]
     Unharmed,
+    /// Something was done, and nothing failed.
+    Done,
     /// One effect failed: the other ones of the decision count no more.
     Failed,
 }
@@ -52,7 +56,10 @@ enum LastDecision {
 /// How an effect ended for the keys that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolved {
-    Well,
+    /// What was asked is known; nothing was done.
+    Known,
+    /// Something was done.
+    Done,
     /// Wait before the next try; at least this many seconds if the server said so.
     Badly {
         retry_after_seconds: Option<u32>,
@@ -73,7 +80,7 @@ impl Item {
     /// asked for. However many effects of one decision fail, that is one failure: a connection that breaks
     /// under twenty of them must not cost a minute.
     fn fail(&mut self, failure: Failure, first: SignedDuration, now: Timestamp) {
-        if std::mem::replace(&mut self.last, LastDecision::Failed) == LastDecision::Unharmed {
+        if std::mem::replace(&mut self.last, LastDecision::Failed) != LastDecision::Failed {
             self.failures += 1;
         }
         if failure.pause == Pause::IfRepeated && self.failures == 1 {
@@ -87,6 +94,13 @@ impl Item {
                 now.saturating_add(wait).unwrap_or(Timestamp::MAX)
             });
         self.not_before = self.not_before.max(Some(own.max(asked)));
+    }
+
+    /// An effect did what it was to do.
+    fn succeed(&mut self) {
+        if self.last == LastDecision::Unharmed {
+            self.last = LastDecision::Done;
+        }
     }
 }
 
@@ -160,19 +174,25 @@ impl<K: Clone + Ord> Queue<K> {
         for key in self.waiting.remove(&id).unwrap_or_default() {
             let item = self.items.get_mut(&key).expect("a waiting key has an item");
             item.waits.remove(&id);
-            if let Resolved::Badly {
-                retry_after_seconds,
-            } = how
-            {
-                let pause = Pause::Always;
-                let failure = Failure {
-                    pause,
+            match how {
+                Resolved::Known => {}
+                Resolved::Done => item.succeed(),
+                Resolved::Badly {
                     retry_after_seconds,
-                };
-                item.fail(failure, self.retry_first, now);
+                } => {
+                    let pause = Pause::Always;
+                    let failure = Failure {
+                        pause,
+                        retry_after_seconds,
+                    };
+                    item.fail(failure, self.retry_first, now);
+                }
             }
             if !item.waits.is_empty() {
                 continue;
+            }
+            if item.last == LastDecision::Done {
+                item.failures = 0;
             }
             if let Some(at) = item.not_before {
                 self.set_timer(&key, Some(at));
@@ -191,6 +211,14 @@ impl<K: Clone + Ord> Queue<K> {
                 retry_after_seconds: None,
             };
             item.fail(failure, self.retry_first, now);
+        }
+    }
+
+    /// Notes for everyone who waits for an effect that it did what it was to do; they wait on.
+    pub(crate) fn note_done(&mut self, id: EffectId) {
+        for key in self.waiting.get(&id).into_iter().flatten() {
+            let item = self.items.get_mut(key).expect("a waiting key has an item");
+            item.succeed();
         }
     }
 

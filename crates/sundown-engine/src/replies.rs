@@ -57,7 +57,7 @@ impl Engine {
             },
         );
         changes.push(Change::Read(key));
-        self.resolve(id, Resolved::Well, now);
+        self.resolve(id, Resolved::Known, now);
         changes
     }
 
@@ -76,13 +76,16 @@ impl Engine {
                 self.tell_of(id, &write, now);
                 self.note_accepted(&write, object.key(), now);
                 let changes = self.write_through(object, now);
-                self.resolve(id, Resolved::Well, now);
+                self.resolve(id, Resolved::Done, now);
                 changes
             }
             Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
             Outcome::Refused(refusal) => self.refused(id, &write, &refusal, now),
             // The usual answer to a Binding: it was done, and only what came of it is to be read.
-            Outcome::Done(Answer::Accepted) => self.read_instead(id, &write, now),
+            Outcome::Done(Answer::Accepted) => {
+                self.slots.iter_mut().for_each(|slot| slot.note_done(id));
+                self.read_instead(id, &write, now)
+            }
             Outcome::Unknown => self.read_again(id, &write, Pause::Always, now),
         }
     }
@@ -168,7 +171,7 @@ impl Engine {
                 self.removed(at.key(), at.uid())
             }
         };
-        self.resolve(id, Resolved::Well, now);
+        self.resolve(id, Resolved::Done, now);
         changes
     }
 

@@ -47,6 +47,8 @@ pub(crate) trait Runs: Debug + Send {
     fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp);
     /// Counts a failure for those who wait for this effect, and lets them wait on.
     fn pause(&mut self, id: EffectId, how: Pause, now: Timestamp);
+    /// Notes that this effect did what it was to do, and lets those who wait for it wait on.
+    fn note_done(&mut self, id: EffectId);
     fn transfer(&mut self, from: EffectId, to: EffectId);
     fn waits_for(&self, id: EffectId) -> bool;
     fn fire(&mut self, now: Timestamp);
@@ -164,6 +166,10 @@ impl<C: Controller> Runs for Slot<C> {
 
     fn pause(&mut self, id: EffectId, how: Pause, now: Timestamp) {
         self.queue.pause(id, how, now);
+    }
+
+    fn note_done(&mut self, id: EffectId) {
+        self.queue.note_done(id);
     }
 
     fn transfer(&mut self, from: EffectId, to: EffectId) {

@@ -294,3 +294,41 @@ fn writes_that_are_accepted_without_an_object_are_no_failures_however_many_follo
     }
     assert_eq!(rig.turn().len(), 1, "no pause");
 }
+
+/// A key that writes in each decision (a Job whose pods end one by one) has no idle decision that would end the
+/// row: two conflicts with a success in between once counted as a repeated one.
+#[test]
+fn a_write_that_is_done_ends_a_row_of_failures() {
+    let willing = toy("willing").spec("patches", json!({ "metadata": { "labels": {} } }));
+    let mut rig = Rig::settled(&[&willing]);
+    for rv in [30, 40, 50] {
+        let patch = only(rig.turn());
+        rig.wrote(patch.id(), refused(RefusalReason::Conflict, None));
+        let read = only(rig.turn());
+        rig.got(read.id(), Some(&willing.clone().rv(rv)));
+        let again = only(rig.turn());
+        let answer = Answer::Object(willing.clone().rv(rv + 1).build());
+        rig.wrote(again.id(), Outcome::Done(answer));
+    }
+    assert_eq!(rig.turn().len(), 1, "no pause");
+}
+
+/// What is asked before each try is no success.
+#[test]
+fn an_answer_to_a_need_does_not_end_a_row_of_failures() {
+    let curious = doomed().spec("asks", json!("box"));
+    let mut rig = Rig::settled(&[&curious]);
+    for (rv, delay) in (30..).zip([0, 200, 400]) {
+        let ask = only(rig.turn());
+        rig.got(ask.id(), None);
+        let (id, _) = deleted(&only(rig.turn()));
+        rig.wrote(id, refused(RefusalReason::Conflict, None));
+        let read = only(rig.turn());
+        rig.got(read.id(), Some(&curious.clone().rv(rv)));
+        if delay > 0 {
+            assert_eq!(rig.turn(), [], "a pause of {delay} ms");
+            rig.now = after(rig.now, delay);
+        }
+    }
+    assert_eq!(rig.turn().len(), 1);
+}
