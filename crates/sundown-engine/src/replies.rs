@@ -75,8 +75,15 @@ impl Engine {
             Outcome::Done(Answer::Object(object)) => {
                 self.tell_of(id, &write, now);
                 self.note_accepted(&write, object.key(), now);
+                let how = if is_as_before(&write, &object) {
+                    Resolved::Badly {
+                        retry_after_seconds: None,
+                    }
+                } else {
+                    Resolved::Done
+                };
                 let changes = self.write_through(object, now);
-                self.resolve(id, Resolved::Done, now);
+                self.resolve(id, how, now);
                 changes
             }
             Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
@@ -259,5 +266,17 @@ impl Engine {
         self.slots
             .iter_mut()
             .for_each(|slot| slot.resolve(id, how, now));
+    }
+}
+
+/// Whether a write left its object as it was: a schema prunes what it says, or a webhook puts back what it takes. The
+/// next decision is the same one, so that this counts as a failure: it would else be sent again at once, for
+/// ever.
+fn is_as_before(write: &Write, object: &Object) -> bool {
+    match write {
+        Write::Create(_) => false,
+        Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => {
+            object.seen() == *at
+        }
     }
 }

@@ -332,3 +332,22 @@ fn an_answer_to_a_need_does_not_end_a_row_of_failures() {
     }
     assert_eq!(rig.turn().len(), 1);
 }
+
+/// A definition of another version prunes a status, or a webhook puts a reference back: each decision wants the
+/// same write again.
+#[test]
+fn a_write_that_is_accepted_and_changes_nothing_waits_longer_each_time() {
+    let stubborn = toy("stubborn").spec("patches", json!({ "status": { "new": 1 } }));
+    let mut rig = Rig::settled(&[&stubborn]);
+    let mut patch = only(rig.turn());
+    for delay in [100, 200, 400, 800] {
+        let answer = Answer::Object(stubborn.build());
+        rig.wrote(patch.id(), Outcome::Done(answer));
+        let due_at = after(rig.now, delay);
+        assert_eq!(rig.engine.wake_at(), Some(due_at));
+        rig.now = after(due_at, -1);
+        assert_eq!(rig.turn(), [], "nothing leaves before the back-off ends");
+        rig.now = due_at;
+        patch = only(rig.turn());
+    }
+}
