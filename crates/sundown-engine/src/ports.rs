@@ -58,7 +58,7 @@ impl Engine {
             reply,
         };
         self.state.facts.set_reply(question.clone(), fact);
-        self.resolve(id, Resolved::Well, now);
+        self.resolve(id, Resolved::Known, now);
         Some(question)
     }
 
@@ -69,9 +69,9 @@ impl Engine {
             return;
         };
         let how = match &outcome {
-            DeedOutcome::Done => Resolved::Well,
+            DeedOutcome::Done => Resolved::Done,
             // A pause would keep the key from seeing that what is missing came.
-            DeedOutcome::Refused(refusal) if refusal.missing.is_some() => Resolved::Well,
+            DeedOutcome::Refused(refusal) if refusal.missing.is_some() => Resolved::Known,
             DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => Resolved::Badly {
                 retry_after_seconds: None,
             },

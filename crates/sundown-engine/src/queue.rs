@@ -18,6 +18,9 @@ pub(crate) struct Queue<K: Ord> {
     timers: BTreeSet<(Timestamp, K)>,
     #[serde(with = "pairs")]
     waiting: BTreeMap<EffectId, BTreeSet<K>>,
+    /// Keys in a pause after a failure that the next try may mend; nothing is decided on it.
+    #[serde(skip)]
+    mending: BTreeSet<K>,
     /// The first wait of a key after a failure; no part of what is saved.
     #[serde(skip)]
     retry_first: SignedDuration,
@@ -31,7 +34,8 @@ struct Item {
     /// Held back by a brake.
     parked: bool,
     waits: BTreeSet<EffectId>,
-    /// Decisions in a row of which an effect failed.
+    /// Decisions in a row of which an effect failed. Needs do not end the row, what was done does: a decision
+    /// that asks first would else never be known to fail.
     failures: u32,
     /// What came of the effects of the last decision so far.
     #[serde(default)]
@@ -43,8 +47,11 @@ struct Item {
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 enum LastDecision {
+    /// Nothing, or what was asked is known.
     #[default]
     Unharmed,
+    /// Something was done, and nothing failed.
+    Done,
     /// One effect failed: the other ones of the decision count no more.
     Failed,
 }
@@ -52,7 +59,10 @@ enum LastDecision {
 /// How an effect ended for the keys that wait for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resolved {
-    Well,
+    /// What was asked is known; nothing was done.
+    Known,
+    /// Something was done.
+    Done,
     /// Wait before the next try; at least this many seconds if the server said so.
     Badly {
         retry_after_seconds: Option<u32>,
@@ -73,7 +83,7 @@ impl Item {
     /// asked for. However many effects of one decision fail, that is one failure: a connection that breaks
     /// under twenty of them must not cost a minute.
     fn fail(&mut self, failure: Failure, first: SignedDuration, now: Timestamp) {
-        if std::mem::replace(&mut self.last, LastDecision::Failed) == LastDecision::Unharmed {
+        if std::mem::replace(&mut self.last, LastDecision::Failed) != LastDecision::Failed {
             self.failures += 1;
         }
         if failure.pause == Pause::IfRepeated && self.failures == 1 {
@@ -88,6 +98,13 @@ impl Item {
             });
         self.not_before = self.not_before.max(Some(own.max(asked)));
     }
+
+    /// An effect did what it was to do.
+    fn succeed(&mut self) {
+        if self.last == LastDecision::Unharmed {
+            self.last = LastDecision::Done;
+        }
+    }
 }
 
 /// How an effect failed.
@@ -101,6 +118,7 @@ impl<K: Clone + Ord> Queue<K> {
     pub(crate) fn new(retry_first: SignedDuration) -> Self {
         Self {
             retry_first,
+            mending: BTreeSet::new(),
             ready: VecDeque::new(),
             items: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -118,13 +136,29 @@ impl<K: Clone + Ord> Queue<K> {
 
     /// Wants a key to be decided as soon as nothing is under way for it.
     pub(crate) fn touch(&mut self, key: K) {
+        if self.admit(&key) {
+            self.ready.push_back(key);
+        }
+    }
+
+    /// The same, before all others: facts are forgotten in the order in which they came, so that a key whose
+    /// answer waits behind thousands of others would find it forgotten, and ask for ever.
+    fn touch_first(&mut self, key: K) {
+        if self.admit(&key) {
+            self.ready.push_front(key);
+        }
+    }
+
+    /// Whether a key that is touched now has to be put into the line.
+    fn admit(&mut self, key: &K) -> bool {
         let item = self.items.entry(key.clone()).or_default();
         if !item.waits.is_empty() {
             item.dirty = true;
-        } else if item.not_before.is_none() && !item.queued {
-            item.queued = true;
-            self.ready.push_back(key);
+            return false;
         }
+        let is_new = item.not_before.is_none() && !item.queued;
+        item.queued |= is_new;
+        is_new
     }
 
     /// Takes the next key that is to be decided.
@@ -157,25 +191,34 @@ impl<K: Clone + Ord> Queue<K> {
 
     /// Ends an effect for all keys that wait for it.
     pub(crate) fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp) {
-        for key in self.waiting.remove(&id).unwrap_or_default() {
+        // Backwards, as each is put before the last one.
+        for key in self.waiting.remove(&id).into_iter().flatten().rev() {
             let item = self.items.get_mut(&key).expect("a waiting key has an item");
             item.waits.remove(&id);
-            if let Resolved::Badly {
-                retry_after_seconds,
-            } = how
-            {
-                let pause = Pause::Always;
-                let failure = Failure {
-                    pause,
+            match how {
+                Resolved::Known => {}
+                Resolved::Done => item.succeed(),
+                Resolved::Badly {
                     retry_after_seconds,
-                };
-                item.fail(failure, self.retry_first, now);
+                } => {
+                    let pause = Pause::Always;
+                    let failure = Failure {
+                        pause,
+                        retry_after_seconds,
+                    };
+                    item.fail(failure, self.retry_first, now);
+                }
             }
             if !item.waits.is_empty() {
                 continue;
             }
+            if item.last == LastDecision::Done {
+                item.failures = 0;
+            }
             if let Some(at) = item.not_before {
                 self.set_timer(&key, Some(at));
+            } else if how == Resolved::Known {
+                self.touch_first(key);
             } else {
                 self.touch(key);
             }
@@ -191,6 +234,17 @@ impl<K: Clone + Ord> Queue<K> {
                 retry_after_seconds: None,
             };
             item.fail(failure, self.retry_first, now);
+            if item.not_before.is_some() {
+                self.mending.insert(key.clone());
+            }
+        }
+    }
+
+    /// Notes for everyone who waits for an effect that it did what it was to do; they wait on.
+    pub(crate) fn note_done(&mut self, id: EffectId) {
+        for key in self.waiting.get(&id).into_iter().flatten() {
+            let item = self.items.get_mut(key).expect("a waiting key has an item");
+            item.succeed();
         }
     }
 
@@ -219,6 +273,9 @@ impl<K: Clone + Ord> Queue<K> {
             item.due_at = None;
             // A pause that another effect of this key earned meanwhile goes on.
             item.not_before = item.not_before.filter(|until| *until > now);
+            if item.not_before.is_none() {
+                self.mending.remove(&key);
+            }
             self.touch(key);
         }
     }
@@ -239,6 +296,12 @@ impl<K: Clone + Ord> Queue<K> {
     /// The next instant at which a key becomes ready by itself.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
         self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// When the first key goes on that waits after a conflict or a lost answer.
+    pub(crate) fn mends_at(&self) -> Option<Timestamp> {
+        let paused = self.mending.iter().filter_map(|key| self.items.get(key));
+        paused.filter_map(|item| item.not_before).min()
     }
 
     fn set_timer(&mut self, key: &K, at: Option<Timestamp>) {

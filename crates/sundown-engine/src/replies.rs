@@ -57,7 +57,7 @@ impl Engine {
             },
         );
         changes.push(Change::Read(key));
-        self.resolve(id, Resolved::Well, now);
+        self.resolve(id, Resolved::Known, now);
         changes
     }
 
@@ -75,13 +75,24 @@ impl Engine {
             Outcome::Done(Answer::Object(object)) => {
                 self.tell_of(id, &write, now);
                 self.note_accepted(&write, object.key(), now);
+                let how = if is_as_before(&write, &object) {
+                    Resolved::Badly {
+                        retry_after_seconds: None,
+                    }
+                } else {
+                    Resolved::Done
+                };
                 let changes = self.write_through(object, now);
-                self.resolve(id, Resolved::Well, now);
+                self.resolve(id, how, now);
                 changes
             }
             Outcome::Done(Answer::Gone) => self.gone(id, &write, now),
             Outcome::Refused(refusal) => self.refused(id, &write, &refusal, now),
-            Outcome::Done(Answer::Accepted) => self.read_again(id, &write, Pause::IfRepeated, now),
+            // The usual answer to a Binding: it was done, and only what came of it is to be read.
+            Outcome::Done(Answer::Accepted) => {
+                self.slots.iter_mut().for_each(|slot| slot.note_done(id));
+                self.read_instead(id, &write, now)
+            }
             Outcome::Unknown => self.read_again(id, &write, Pause::Always, now),
         }
     }
@@ -167,12 +178,12 @@ impl Engine {
                 self.removed(at.key(), at.uid())
             }
         };
-        self.resolve(id, Resolved::Well, now);
+        self.resolve(id, Resolved::Done, now);
         changes
     }
 
-    /// Lets whoever waits for a write wait for a read of its target instead, and after it for a pause: a
-    /// write that ends like this each time would else be sent again as fast as reads come back.
+    /// Counts a failure, and has the target read before anything else is decided on it. After the read comes
+    /// a pause: a write that ends like this each time would else be sent again as fast as reads come back.
     fn read_again(
         &mut self,
         id: EffectId,
@@ -183,6 +194,11 @@ impl Engine {
         self.slots
             .iter_mut()
             .for_each(|slot| slot.pause(id, pause, now));
+        self.read_instead(id, write, now)
+    }
+
+    /// Lets whoever waits for a write wait for a read of its target instead.
+    fn read_instead(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
         let key = exit::target(write).0.clone();
         match self.read(&key) {
             Some(read) => {
@@ -250,5 +266,17 @@ impl Engine {
         self.slots
             .iter_mut()
             .for_each(|slot| slot.resolve(id, how, now));
+    }
+}
+
+/// Whether a write left its object as it was: a schema prunes what it says, or a webhook puts back what it takes. The
+/// next decision is the same one, so that this counts as a failure: it would else be sent again at once, for
+/// ever.
+fn is_as_before(write: &Write, object: &Object) -> bool {
+    match write {
+        Write::Create(_) => false,
+        Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => {
+            object.seen() == *at
+        }
     }
 }

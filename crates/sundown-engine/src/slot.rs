@@ -47,12 +47,15 @@ pub(crate) trait Runs: Debug + Send {
     fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp);
     /// Counts a failure for those who wait for this effect, and lets them wait on.
     fn pause(&mut self, id: EffectId, how: Pause, now: Timestamp);
+    /// Notes that this effect did what it was to do, and lets those who wait for it wait on.
+    fn note_done(&mut self, id: EffectId);
     fn transfer(&mut self, from: EffectId, to: EffectId);
     fn waits_for(&self, id: EffectId) -> bool;
     fn fire(&mut self, now: Timestamp);
     fn unpark(&mut self);
     fn is_ready(&self) -> bool;
     fn wake_at(&self) -> Option<Timestamp>;
+    fn mends_at(&self) -> Option<Timestamp>;
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation>;
     fn audit(&self, cache: &Cache) -> Result<(), String>;
     fn clone_box(&self) -> Box<dyn Runs>;
@@ -166,6 +169,10 @@ impl<C: Controller> Runs for Slot<C> {
         self.queue.pause(id, how, now);
     }
 
+    fn note_done(&mut self, id: EffectId) {
+        self.queue.note_done(id);
+    }
+
     fn transfer(&mut self, from: EffectId, to: EffectId) {
         self.queue.transfer(from, to);
     }
@@ -188,6 +195,10 @@ impl<C: Controller> Runs for Slot<C> {
 
     fn wake_at(&self) -> Option<Timestamp> {
         self.queue.wake_at()
+    }
+
+    fn mends_at(&self) -> Option<Timestamp> {
+        self.queue.mends_at()
     }
 
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation> {

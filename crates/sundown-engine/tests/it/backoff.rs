@@ -3,9 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sundown_engine::{Effect, EffectId, Input, WatchEvent};
-use sundown_model::{Outcome, RefusalReason, Write};
+use sundown_model::{Answer, Outcome, RefusalReason, Write};
 
-use crate::rig::{A, Rig, at, failure, only, refused, toy};
+use crate::rig::{A, Rig, at, failure, only, refused, toy, writes};
 use crate::toy::TOY;
 
 #[track_caller]
@@ -152,7 +152,7 @@ fn a_refused_deletion_is_a_fact_until_it_is_accepted() {
     let other = sundown_model::Uid::from("another incarnation");
     assert_eq!(rig.engine.facts().refused_delete(key, &other), None);
     let (id, _) = deleted(&only(rig.turn_at(300)));
-    rig.wrote(id, Outcome::Done(sundown_model::Answer::Gone));
+    rig.wrote(id, Outcome::Done(Answer::Gone));
     assert_eq!(rig.engine.facts().refused_deletes(), 0);
 }
 
@@ -162,7 +162,7 @@ fn the_pause_is_short_again_after_a_success() {
     let (id, _) = deleted(&only(rig.turn()));
     rig.wrote(id, refused(RefusalReason::Busy, None));
     let (id, _) = deleted(&only(rig.turn_at(100)));
-    let answer = sundown_model::Answer::Object(toy("doomed").rv(20).build());
+    let answer = Answer::Object(toy("doomed").rv(20).build());
     rig.wrote(id, Outcome::Done(answer));
     assert_eq!(rig.turn(), []);
     rig.sees(&doomed().rv(30));
@@ -242,7 +242,7 @@ fn that_a_change_was_refused_is_known_until_it_is_made_or_the_object_goes() {
         assert!(rig.engine.facts().refusal(&busy().key()).is_some());
         let [patch, _] = two(rig.turn_at(1_000));
         if is_made {
-            let answer = sundown_model::Answer::Object(busy().rv(40).build());
+            let answer = Answer::Object(busy().rv(40).build());
             rig.wrote(patch.id(), Outcome::Done(answer));
         } else {
             rig.watch(&TOY, WatchEvent::Deleted(busy().rv(40).build()));
@@ -276,5 +276,98 @@ fn a_conflict_that_comes_each_time_waits_longer_each_time() {
         }
         rig.now = due_at;
         (id, _) = deleted(&only(rig.turn()));
+    }
+}
+
+/// All pods are bound under one key: each Binding of the scheduler once counted as a failure, and the next ones
+/// had to wait for up to a minute.
+#[test]
+fn writes_that_are_accepted_without_an_object_are_no_failures_however_many_follow() {
+    let unbound = toy("unbound").spec("binds", json!({ "target": "there" }));
+    let mut rig = Rig::settled(&[&unbound]);
+    for rv in 30..40 {
+        let bind = only(rig.turn());
+        assert_eq!(writes(std::slice::from_ref(&bind)).len(), 1, "{bind:?}");
+        rig.wrote(bind.id(), Outcome::Done(Answer::Accepted));
+        let read = only(rig.turn());
+        rig.got(read.id(), Some(&unbound.clone().rv(rv)));
+    }
+    assert_eq!(rig.turn().len(), 1, "no pause");
+}
+
+/// A key that writes in each decision (a Job whose pods end one by one) has no idle decision that would end the
+/// row: two conflicts with a success in between once counted as a repeated one.
+#[test]
+fn a_write_that_is_done_ends_a_row_of_failures() {
+    let willing = toy("willing").spec("patches", json!({ "metadata": { "labels": {} } }));
+    let mut rig = Rig::settled(&[&willing]);
+    for rv in [30, 40, 50] {
+        let patch = only(rig.turn());
+        rig.wrote(patch.id(), refused(RefusalReason::Conflict, None));
+        let read = only(rig.turn());
+        rig.got(read.id(), Some(&willing.clone().rv(rv)));
+        let again = only(rig.turn());
+        let answer = Answer::Object(willing.clone().rv(rv + 1).build());
+        rig.wrote(again.id(), Outcome::Done(answer));
+    }
+    assert_eq!(rig.turn().len(), 1, "no pause");
+}
+
+/// What is asked before each try is no success.
+#[test]
+fn an_answer_to_a_need_does_not_end_a_row_of_failures() {
+    let curious = doomed().spec("asks", json!("box"));
+    let mut rig = Rig::settled(&[&curious]);
+    for (rv, delay) in (30..).zip([0, 200, 400]) {
+        let ask = only(rig.turn());
+        rig.got(ask.id(), None);
+        let (id, _) = deleted(&only(rig.turn()));
+        rig.wrote(id, refused(RefusalReason::Conflict, None));
+        let read = only(rig.turn());
+        rig.got(read.id(), Some(&curious.clone().rv(rv)));
+        if delay > 0 {
+            assert_eq!(rig.turn(), [], "a pause of {delay} ms");
+            rig.now = after(rig.now, delay);
+        }
+    }
+    assert_eq!(rig.turn().len(), 1);
+}
+
+/// A definition of another version prunes a status, or a webhook puts a reference back: each decision wants the
+/// same write again.
+#[test]
+fn a_write_that_is_accepted_and_changes_nothing_waits_longer_each_time() {
+    let stubborn = toy("stubborn").spec("patches", json!({ "status": { "new": 1 } }));
+    let mut rig = Rig::settled(&[&stubborn]);
+    let mut patch = only(rig.turn());
+    for delay in [100, 200, 400, 800] {
+        let answer = Answer::Object(stubborn.build());
+        rig.wrote(patch.id(), Outcome::Done(answer));
+        let due_at = after(rig.now, delay);
+        assert_eq!(rig.engine.wake_at(), Some(due_at));
+        rig.now = after(due_at, -1);
+        assert_eq!(rig.turn(), [], "nothing leaves before the back-off ends");
+        rig.now = due_at;
+        patch = only(rig.turn());
+    }
+}
+
+/// A clock that a test moves would never come to the end of such a pause.
+#[test]
+fn a_pause_that_the_next_try_may_mend_is_told_from_one_after_a_refusal() {
+    for (outcome, is_mended) in [
+        (Outcome::Unknown, true),
+        (refused(RefusalReason::Conflict, None), false),
+        (refused(RefusalReason::Forbidden, None), false),
+    ] {
+        let mut rig = Rig::settled(&[&doomed()]);
+        let (id, _) = deleted(&only(rig.turn()));
+        rig.wrote(id, outcome);
+        for read in rig.turn() {
+            rig.got(read.id(), Some(&doomed().rv(30)));
+        }
+        assert_eq!(rig.engine.mends_at(), is_mended.then(|| at(100)));
+        rig.turn_at(100);
+        assert_eq!(rig.engine.mends_at(), None, "it goes on");
     }
 }

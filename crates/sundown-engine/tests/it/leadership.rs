@@ -44,7 +44,8 @@ fn losing_the_lead_drops_what_has_not_left_and_decides_it_again_later() {
     let patch = rig.engine.next(at(0)).expect("the first of two leaves");
     rig.take(Input::Lead(false));
     assert_eq!(rig.turn(), [], "the second does not");
-    rig.wrote(patch.id(), Outcome::Done(Answer::Object(busy.build())));
+    let answer = Answer::Object(busy.clone().rv(20).build());
+    rig.wrote(patch.id(), Outcome::Done(answer));
     assert_eq!(rig.turn(), []);
     rig.take(Input::Lead(true));
     let again = rig.turn();

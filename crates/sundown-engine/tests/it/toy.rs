@@ -33,7 +33,7 @@ pub(crate) const GADGET: KnownKind = KnownKind {
 };
 
 /// Obeys the spec of each toy: `asks`, `waits`, `looks`, `wakes`, `again`, `tells`, `creates`, `patches`,
-/// `makes`, `pulls`, `stops` and `doomed`.
+/// `binds`, `makes`, `pulls`, `stops` and `doomed`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Toys {
     /// Followed change by change, for the audit.
@@ -89,7 +89,12 @@ impl Controller for Toys {
     const GRANTS: &'static [Grant] = &[Grant {
         group: Some("toys.io"),
         plural: Some("toys"),
-        permits: &[Permit::Create, Permit::Delete, Permit::Patch(Part::Main)],
+        permits: &[
+            Permit::Create,
+            Permit::Delete,
+            Permit::Patch(Part::Main),
+            Permit::Patch(Part::Binding),
+        ],
     }];
 
     const PORTS: &'static [Port] = &[Port::Node];
@@ -272,11 +277,16 @@ fn actions(toy: &Object, cache: &Cache, facts: &Facts) -> Vec<Action> {
         let body = json!({ "apiVersion": "v1", "kind": "Box", "metadata": { "name": name } });
         actions.push(Action::Api(Write::Create(Draft::new(key, body).into())));
     }
-    if let Some(patch) = toy.field("/spec/patches") {
-        actions.push(Action::Api(Write::Patch {
-            at: toy.seen(),
-            part: Part::Main,
-            patch: Patch::Merge(patch.clone()),
+    for (pointer, part) in [
+        ("/spec/patches", Part::Main),
+        ("/spec/binds", Part::Binding),
+    ] {
+        actions.extend(toy.field(pointer).map(|patch| {
+            Action::Api(Write::Patch {
+                at: toy.seen(),
+                part,
+                patch: Patch::Merge(patch.clone()),
+            })
         }));
     }
     if toy.field("/spec/doomed") == Some(&Value::Bool(true)) {

@@ -1,5 +1,8 @@
 //! Stories about pods that run, and jobs made of them.
 
+#[cfg(test)]
+mod tests;
+
 use serde_json::{Value, json};
 use sundown_api::Method;
 
