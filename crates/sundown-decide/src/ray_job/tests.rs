@@ -1,6 +1,7 @@
 //! What becomes of jobs, story by story: from the beginning to the end, and off the road.
 
 mod apart;
+mod asleep;
 mod away;
 mod cleanup;
 mod failing;
