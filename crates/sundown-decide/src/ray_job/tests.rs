@@ -4,8 +4,10 @@ mod apart;
 mod asleep;
 mod away;
 mod cleanup;
+mod edits;
 mod failing;
 mod held;
+mod others;
 mod refused;
 mod submitting;
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use sundown_model::ray;
 
 use super::super::{RayJobs, Reason};
-use super::{counter, end, running, status};
+use super::{counter, end, running, status, with_cluster};
 use crate::testing::ray::{Stage, a_ray_job};
 
 /// Longer than every bound; nothing is forgotten.
@@ -61,4 +61,20 @@ fn a_result_of_the_sleep_is_not_thrown_away_by_one_failed_question() {
     stage.wait(2);
     stage.settle(&counter());
     assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+}
+
+#[test]
+fn one_busy_answer_after_a_sleep_does_not_end_the_submission() {
+    let mut stage = with_cluster(a_ray_job());
+    while stage.step(&counter()).reason != Reason::StoresIntent {}
+    stage.ray.breaks = Some("500: no agent");
+    for _ in 0..20 {
+        stage.step(&counter());
+    }
+    sleep(&mut stage);
+    let submits = (0..20).any(|_| stage.step(&counter()).reason == Reason::Submits);
+    assert!(submits, "it is tried again");
+    stage.ray.breaks = None;
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert_eq!(stage.ray.executions.values().sum::<u32>(), 1);
 }
