@@ -176,18 +176,15 @@ impl Controller for RayJobs {
             Change::Added(object) => touch(object, cache, touched),
             Change::Deleted(object) => {
                 touch(object, cache, touched);
-                // Only the end of a pod is waited for.
-                if object.key().resource.is(&POD)
-                    && let Some(cluster) = pods::cluster_of(object)
-                    && !pods::is_of_present(object, &cluster, cache)
-                {
-                    touched.extend(view::jobs_on(&cluster, cache));
-                }
+                touch_by_end(object, cache, touched);
             }
             // Whose it was has to know that it is theirs no more.
             Change::Updated { old, new } => {
                 touch(old, cache, touched);
                 touch(new, cache, touched);
+                if pods::has_ended(new) && !pods::has_ended(old) {
+                    touch_by_end(new, cache, touched);
+                }
             }
             Change::Forgotten(_)
             | Change::Read(_)
@@ -232,6 +229,16 @@ fn own_key(object: &Object) -> Option<ObjectKey> {
     let parts = [&RAY_CLUSTER, &SERVICE, &JOB];
     let is_part = parts.iter().any(|kind| resource.is(kind));
     is_part.then(|| controller_key(object, &RAY_JOB)).flatten()
+}
+
+/// Only the end of a pod is waited for, and only when its cluster is gone.
+fn touch_by_end(pod: &Object, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+    if pod.key().resource.is(&POD)
+        && let Some(cluster) = pods::cluster_of(pod)
+        && !pods::is_of_present(pod, &cluster, cache)
+    {
+        touched.extend(view::jobs_on(&cluster, cache));
+    }
 }
 
 /// A job is touched by itself, by what it owns, by the cluster that it runs on, and by the head service

@@ -1,5 +1,5 @@
-//! The dashboards of Ray clusters: one short connection per question, and one for a submission from
-//! its first question to its answer, so that both speak to the same process.
+//! The dashboards of Ray clusters: one short connection per question, and one for a submission or
+//! a stop from its first question to its answer, so that both speak to the same process.
 //!
 //! What an answer means is in `ray::answer`; what follows from it is decided elsewhere.
 
@@ -71,7 +71,11 @@ impl Dashboards {
     pub async fn carry_out(&self, call: &ray::Call) -> DeedOutcome {
         match call {
             ray::Call::Submit { at, session, job } => self.submit(at, session, job).await,
-            ray::Call::Stop { at, submission_id } => self.stop(at, submission_id).await,
+            ray::Call::Stop {
+                at,
+                session,
+                submission_id,
+            } => self.stop(at, session.as_deref(), submission_id).await,
         }
     }
 
@@ -85,13 +89,8 @@ impl Dashboards {
             Ok(connection) => connection,
             Err(failure) => return refused("Unreachable", failure.message),
         };
-        match session(&mut connection).await {
-            Ok(ray::Answer::Session { name, .. }) if *name == *wanted => {}
-            Ok(_) => {
-                let message = format!("the cluster is no longer in session {wanted}");
-                return refused("OtherSession", message);
-            }
-            Err(failure) => return refused("Unreachable", failure.message),
+        if let Some(refusal) = other_session(&mut connection, wanted).await {
+            return refusal;
         }
         let body = serde_json::to_vec(job).expect("a submission is plain data");
         match connection.post("/api/jobs/", body).await {
@@ -100,11 +99,21 @@ impl Dashboards {
         }
     }
 
-    async fn stop(&self, at: &ray::Dashboard, submission_id: &str) -> DeedOutcome {
+    async fn stop(
+        &self,
+        at: &ray::Dashboard,
+        wanted: Option<&str>,
+        submission_id: &str,
+    ) -> DeedOutcome {
         let mut connection = match self.connect(at, CALL_TIME_MAX).await {
             Ok(connection) => connection,
             Err(failure) => return refused("Unreachable", failure.message),
         };
+        if let Some(wanted) = wanted
+            && let Some(refusal) = other_session(&mut connection, wanted).await
+        {
+            return refusal;
+        }
         let path = format!("/api/jobs/{}/stop", part(submission_id));
         match connection.post(&path, Vec::new()).await {
             Ok(response) => answer::stopped(submission_id, &response),
@@ -124,6 +133,18 @@ impl Dashboards {
 
 async fn session(connection: &mut Connection) -> Result<ray::Answer, ray::Failure> {
     answer::session(&connection.get("/api/version").await?)
+}
+
+/// Why nothing is told on this connection; None if it leads to the session that is meant.
+async fn other_session(connection: &mut Connection, wanted: &str) -> Option<DeedOutcome> {
+    match session(connection).await {
+        Ok(ray::Answer::Session { name, .. }) if *name == *wanted => None,
+        Ok(_) => {
+            let message = format!("the cluster is no longer in session {wanted}");
+            Some(refused("OtherSession", message))
+        }
+        Err(failure) => Some(refused("Unreachable", failure.message)),
+    }
 }
 
 /// What was not sent was not done; of what was sent nothing is known without an answer.

@@ -13,6 +13,7 @@ mod effect;
 mod engine;
 mod exit;
 mod explain;
+mod failed;
 pub mod flight;
 mod ports;
 mod propose;

@@ -2,7 +2,7 @@
 //! facts. What nobody answered, and what was refused, is a fact as well.
 
 use jiff::Timestamp;
-use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact, What, node};
+use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact, What, node, ray};
 
 use crate::effect::{Effect, EffectId};
 use crate::engine::{Engine, Flight};
@@ -72,6 +72,10 @@ impl Engine {
             DeedOutcome::Done => Resolved::Done,
             // A pause would keep the key from seeing that what is missing came.
             DeedOutcome::Refused(refusal) if refusal.missing.is_some() => Resolved::Known,
+            // How often Ray is told to stop a job is for the decision to say, which has a bound to keep.
+            DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } if is_stop(&what) => {
+                Resolved::Known
+            }
             DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => Resolved::Badly {
                 retry_after_seconds: None,
             },
@@ -89,4 +93,8 @@ impl Engine {
         self.state.facts.set_deed(what.subject(), fact);
         self.resolve(id, how, now);
     }
+}
+
+fn is_stop(what: &What) -> bool {
+    matches!(what, What::Ray(ray::Call::Stop { .. }))
 }

@@ -71,6 +71,7 @@ impl Engine {
         {
             return Vec::new();
         }
+        self.note_failed(&write, &outcome, now);
         match outcome {
             Outcome::Done(Answer::Object(object)) => {
                 self.tell_of(id, &write, now);

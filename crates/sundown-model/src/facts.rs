@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::port::{DeedFact, DeedOutcome, Question, Reply, ReplyFact, Subject};
@@ -13,6 +13,13 @@ use crate::{Object, ObjectKey, RefusalReason, Resource, Step, Uid, node};
 
 /// How many answers of one sort are remembered. A forgotten one is asked again.
 const REMEMBERED_MAX: usize = 4_096;
+
+/// What Ray is asked while it fails to answer, it is asked every few seconds. Failures that are further apart are
+/// not in a row: the machine slept, and nobody knows what was in between.
+const SILENCE_GAP_MAX: SignedDuration = SignedDuration::from_mins(1);
+
+/// The same of what is tried again after a pause, which is a minute at most.
+const TRIAL_GAP_MAX: SignedDuration = SignedDuration::from_mins(3);
 
 /// The answers to all needs so far.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -30,6 +37,12 @@ pub struct Facts {
     /// Of objects that could not be deleted, until they are on their way.
     #[serde(default)]
     refused_deletes: Recent<ObjectKey, RefusedDelete, REMEMBERED_MAX>,
+    /// Of objects whose deletion came to nothing, or may have, until they are on their way.
+    #[serde(default)]
+    failed_deletes: Recent<ObjectKey, FailedFact, REMEMBERED_MAX>,
+    /// Of objects that were to be made or changed, the same.
+    #[serde(default)]
+    failed_writes: Recent<ObjectKey, FailedFact, REMEMBERED_MAX>,
     /// When a status was last written by us.
     #[serde(default)]
     written: Recent<ObjectKey, WrittenFact, REMEMBERED_MAX>,
@@ -86,6 +99,17 @@ struct RefusedDelete {
     refusal: RefusalFact,
 }
 
+/// That a write came to nothing when it was last tried, or may have: it was refused, the server was busy, or
+/// its answer was lost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedFact {
+    /// The incarnation that was to go; None: it was to be made or changed.
+    uid: Option<Uid>,
+    pub failed_at: Timestamp,
+    /// How often in a row.
+    pub failures: u32,
+}
+
 /// That a status of ours was accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct WrittenFact {
@@ -120,7 +144,8 @@ impl Facts {
     }
 
     /// How often in a row a question had the answer that it had last. That the node did not answer counts
-    /// for neither side; that Ray did not is a failure.
+    /// for neither side; that Ray did not is a failure. Answers of Ray before and after a sleep of the machine are
+    /// not in a row.
     pub fn streak(&self, question: &Question) -> Option<Streak> {
         self.streaks.get(question).copied()
     }
@@ -151,6 +176,18 @@ impl Facts {
     /// Whether there may be more of them than are remembered.
     pub fn forgets_refused_deletes(&self) -> bool {
         self.refused_deletes.is_full()
+    }
+
+    /// How the deletion of this incarnation last failed, for whatever reason; None once it is on its way.
+    pub fn failed_delete(&self, key: &ObjectKey, uid: &Uid) -> Option<&FailedFact> {
+        let found = self.failed_deletes.get(key);
+        found.filter(|it| it.uid.as_ref() == Some(uid))
+    }
+
+    /// How the making or changing of an object (its status aside) last failed, for whatever reason; None once it
+    /// is done.
+    pub fn failed_write(&self, key: &ObjectKey) -> Option<&FailedFact> {
+        self.failed_writes.get(key)
     }
 
     /// When a status of this object was last written by us, in this life.
@@ -191,9 +228,9 @@ impl Facts {
     /// Records an answer.
     pub fn set_reply(&mut self, question: Question, fact: ReplyFact) {
         if let Some(is_well) = is_well(&fact.reply) {
-            let before = self.streak(&question);
-            let count = before.map_or(0, |it| if it.is_well == is_well { it.count } else { 0 });
-            let count = count.saturating_add(1);
+            let before = self.streak(&question).filter(|it| it.is_well == is_well);
+            let before = before.filter(|_| !self.is_far_from_last(&question, &fact));
+            let count = before.map_or(0, |it| it.count).saturating_add(1);
             self.streaks
                 .set(question.clone(), Streak { is_well, count });
         }
@@ -207,13 +244,24 @@ impl Facts {
         self.replies.set(question, fact);
     }
 
+    /// Whether a question to Ray was answered so long after the last time that nothing follows from both.
+    fn is_far_from_last(&self, question: &Question, fact: &ReplyFact) -> bool {
+        let last = match question {
+            Question::Ray(_) => self.reply(question),
+            // How often a node is asked is for the pod to say.
+            Question::Node(_) => None,
+        };
+        last.is_some_and(|it| !is_near(it.answered_at, fact.answered_at, SILENCE_GAP_MAX))
+    }
+
     /// Records what became of a deed.
     pub fn set_deed(&mut self, subject: Subject, mut fact: DeedFact) {
         fact.failures = match fact.outcome {
             DeedOutcome::Done => 0,
             DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => {
-                let before = self.deeds.get(&subject).map_or(0, |it| it.failures);
-                before.saturating_add(1)
+                let before = self.deeds.get(&subject);
+                let before = before.filter(|it| is_near(it.ended_at, fact.ended_at, TRIAL_GAP_MAX));
+                before.map_or(0, |it| it.failures).saturating_add(1)
             }
         };
         self.deeds.set(subject, fact);
@@ -227,6 +275,7 @@ impl Facts {
     /// Records that an object came, was changed or went: what kept it from that is over.
     pub fn clear_refusal(&mut self, key: &ObjectKey) {
         self.refusals.remove(key);
+        self.failed_writes.remove(key);
     }
 
     /// Records that an object could not be deleted.
@@ -238,6 +287,20 @@ impl Facts {
     /// Records that an object is on its way or gone: what kept it from being deleted is over.
     pub fn clear_refused_delete(&mut self, key: &ObjectKey) {
         self.refused_deletes.remove(key);
+        self.failed_deletes.remove(key);
+    }
+
+    /// Records that the deletion of an object came to nothing, or may have.
+    pub fn set_failed_delete(&mut self, key: ObjectKey, uid: Uid, failed_at: Timestamp) {
+        let before = self.failed_delete(&key, &uid);
+        let fact = FailedFact::after(before, Some(uid), failed_at);
+        self.failed_deletes.set(key, fact);
+    }
+
+    /// Records that an object was not made or changed, or may not have been.
+    pub fn set_failed_write(&mut self, key: ObjectKey, failed_at: Timestamp) {
+        let fact = FailedFact::after(self.failed_write(&key), None, failed_at);
+        self.failed_writes.set(key, fact);
     }
 
     /// Records that a status of ours was accepted.
@@ -284,6 +347,21 @@ impl Facts {
         let since = self.fresh.entry(resource).or_default();
         *since = step.max(*since);
     }
+}
+
+impl FailedFact {
+    fn after(before: Option<&Self>, uid: Option<Uid>, failed_at: Timestamp) -> Self {
+        let before = before.filter(|it| is_near(it.failed_at, failed_at, TRIAL_GAP_MAX));
+        Self {
+            uid,
+            failed_at,
+            failures: before.map_or(0, |it| it.failures).saturating_add(1),
+        }
+    }
+}
+
+fn is_near(before: Timestamp, after: Timestamp, gap_max: SignedDuration) -> bool {
+    after.duration_since(before) <= gap_max
 }
 
 /// Of which sort an answer is; None when the node gave none or there are no sorts. That Ray gives none is one.

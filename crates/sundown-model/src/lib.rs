@@ -30,7 +30,7 @@ pub use decision::{
     ACTIONS_MAX, Action, Decision, Draft, Need, Note, Part, Patch, Propagation, Write,
 };
 pub use explain::{Blocker, Explain};
-pub use facts::{Facts, LiveFact, RefusalFact, Streak};
+pub use facts::{Facts, FailedFact, LiveFact, RefusalFact, Streak};
 pub use name::{KnownKind, Namespace, ObjectKey, Resource, Uid};
 pub use object::{Deletion, Malformed, Object, OwnerRef};
 pub use outcome::{Answer, Outcome, Refusal, RefusalReason};

@@ -56,9 +56,9 @@ impl What {
             Self::Ray(ray::Call::Submit { at, job, .. }) => {
                 Subject::Submission(at.clone(), job.submission_id.clone())
             }
-            Self::Ray(ray::Call::Stop { at, submission_id }) => {
-                Subject::Stop(at.clone(), submission_id.clone())
-            }
+            Self::Ray(ray::Call::Stop {
+                at, submission_id, ..
+            }) => Subject::Stop(at.clone(), submission_id.clone()),
             Self::Node(node::Call::Prepare(sandbox)) => Subject::Pod(sandbox.pod.clone()),
             Self::Node(node::Call::Start(launch)) => Subject::Run(launch.run.clone()),
             Self::Node(node::Call::Hook { run, .. }) => Subject::Hook(run.clone()),

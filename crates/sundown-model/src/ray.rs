@@ -34,8 +34,11 @@ pub enum Call {
         session: Arc<str>,
         job: Arc<Submission>,
     },
+    /// Stops a job, in this session and in no other if it is known: another one may have a job of the same id.
     Stop {
         at: Dashboard,
+        #[serde(default)]
+        session: Option<Arc<str>>,
         submission_id: Arc<str>,
     },
 }

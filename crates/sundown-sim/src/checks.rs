@@ -12,7 +12,9 @@ mod watch;
 use serde::Serialize;
 
 pub(crate) use node::{at_rest as node_at_rest, on_call, on_event as on_node_event};
-pub(crate) use ray::{at_rest as ray_at_rest, neighbours, on_event as on_ray_event, on_execution};
+pub(crate) use ray::{
+    at_rest as ray_at_rest, late, neighbours, on_event as on_ray_event, on_execution,
+};
 pub(crate) use rest::{at_rest, end_state};
 pub(crate) use watch::WatchCheck;
 
@@ -122,6 +124,10 @@ pub fn invariants() -> &'static [(&'static str, &'static str)] {
         ),
         ("J14", "every job comes to an end"),
         ("J15", "the end of a job is told as it was"),
+        (
+            "J16",
+            "while the API server fails, an end is told soon and a deadline is kept",
+        ),
         ("R8", "no cluster has more pods than it wants"),
         (
             "U1",

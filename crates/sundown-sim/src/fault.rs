@@ -39,14 +39,17 @@ pub enum Whim {
     Suspend,
     /// A deadline of no seconds, which is refused.
     Nonsense,
+    /// A runtime environment that is none, which is refused.
+    Unreadable,
     DeleteCluster,
     Delete,
 }
 
 impl Whim {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 5] = [
         Self::Suspend,
         Self::Nonsense,
+        Self::Unreadable,
         Self::DeleteCluster,
         Self::Delete,
     ];
@@ -102,6 +105,7 @@ impl Variant {
             Self::Meddled(Meddle::Recreate) => "recreate",
             Self::Wished(Whim::Suspend) => "suspend",
             Self::Wished(Whim::Nonsense) => "nonsense",
+            Self::Wished(Whim::Unreadable) => "unreadable",
             Self::Wished(Whim::DeleteCluster) => "delete-cluster",
             Self::Wished(Whim::Delete) => "delete",
         }

@@ -3,6 +3,9 @@
 //! A mutation is a value that the world applies where requests leave and answers enter. A mutated
 //! rule lives behind the feature `mutants`, which no shipped build has.
 
+#[cfg(feature = "mutants")]
+mod lapses;
+
 use jiff::SignedDuration;
 use serde_json::Value;
 use sundown_decide::ray_job::Limits;
@@ -113,6 +116,22 @@ impl Mutation {
         Self::Lapse(Lapse::SuspendsUnasked),
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::ForgetsInteractive),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::BelievesOneFailure),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::BelievesOneSubmission),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::AwaitsSubmitter),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::ServiceHoldsUp),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::TrustsSelector),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::JudgesMended),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::WaitsWithoutCluster),
+        #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::ReadsNoName),
     ];
 
     /// The name on the command line.
@@ -169,7 +188,7 @@ impl Mutation {
                 "what a pod needs goes with the namespace while the pod is still there",
             ),
             #[cfg(feature = "mutants")]
-            Self::Lapse(lapse) => lapse_told(lapse),
+            Self::Lapse(lapse) => lapses::told(lapse),
         };
         Expected { name, story }
     }
@@ -231,7 +250,7 @@ impl Mutation {
                 Some(("definition-at-once-orphan", Variant::CrashBefore))
             }
             #[cfg(feature = "mutants")]
-            Self::Lapse(lapse) => Some((lapse_story(lapse), Variant::CrashBefore)),
+            Self::Lapse(lapse) => Some(lapses::place(lapse)),
         }
     }
 
@@ -388,42 +407,6 @@ fn collects_told(lapse: owner_gc::Lapse) -> (&'static str, &'static str) {
             "trusts-catalog",
             "an instance goes with an owner that was to orphan it, as its kind was new",
         ),
-    }
-}
-
-/// The name of a rule of before, and what comes of it.
-#[cfg(feature = "mutants")]
-fn lapse_told(lapse: Lapse) -> (&'static str, &'static str) {
-    match lapse {
-        Lapse::GivesUpUntried => (
-            "gives-up-untried",
-            "a job runs on for ever, because its time was over before the stop was tried",
-        ),
-        Lapse::BeginsBesidePods => (
-            "begins-beside-pods",
-            "an attempt begins while the pods of the last one still run",
-        ),
-        Lapse::ObeysFlaws => ("obeys-flaws", "an edit that is refused ends a job"),
-        Lapse::SuspendsUnasked => (
-            "suspends-unasked",
-            "a result is thrown away, and the job runs again",
-        ),
-        Lapse::ForgetsInteractive => (
-            "forgets-interactive",
-            "what the user submitted runs on after its RayJob is gone",
-        ),
-    }
-}
-
-/// The story in which a rule of before shows.
-#[cfg(feature = "mutants")]
-fn lapse_story(lapse: Lapse) -> &'static str {
-    match lapse {
-        Lapse::GivesUpUntried => "ray-deleted-away",
-        Lapse::BeginsBesidePods => "ray-cluster-deleted",
-        Lapse::ObeysFlaws => "ray-suspend-refused",
-        Lapse::SuspendsUnasked => "ray-suspended-late",
-        Lapse::ForgetsInteractive => "ray-interactive-deleted",
     }
 }
 

@@ -36,6 +36,7 @@ pub(crate) struct Node {
     /// Runs of `fail-first` so far.
     failures: u32,
     pub(crate) ray: Ray,
+    mood: Mood,
     flaws: Flaws,
     pub(crate) truth: Truth,
 }
@@ -92,6 +93,19 @@ pub enum Mishap {
     Back,
     /// Ray dies in every head and is started again in place.
     HeadsDie,
+    /// Ray is from now on in this mood.
+    Ray(Mood),
+}
+
+/// What Ray does with what it is asked and told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Mood {
+    #[default]
+    Well,
+    /// It answers nobody.
+    Silent,
+    /// It answers, and takes no job for now.
+    Busy,
 }
 
 impl Node {
@@ -166,6 +180,7 @@ impl Node {
             }),
             Mishap::Back => self.connect(),
             Mishap::HeadsDie => self.kill_heads(now),
+            Mishap::Ray(mood) => self.mood = mood,
         }
     }
 
@@ -187,6 +202,7 @@ impl Node {
                 let trouble = (!runs).then(|| "it does not run".to_owned());
                 Reply::Node(Ok(Answer::Probe { trouble }))
             }
+            Question::Ray(_) if self.mood == Mood::Silent => nobody_answers(question),
             Question::Ray(query) => Reply::Ray(self.ask_ray(query)),
         }
     }
@@ -195,6 +211,7 @@ impl Node {
     pub(crate) fn carry_out(&mut self, what: &What, now: Timestamp) -> DeedOutcome {
         let call = match what {
             What::Node(call) => call,
+            What::Ray(_) if self.mood == Mood::Silent => return nobody_does(),
             What::Ray(call) => return self.tell_ray(call, now),
         };
         match call {

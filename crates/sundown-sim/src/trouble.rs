@@ -8,7 +8,7 @@ use serde_json::json;
 use sundown_engine::{Effect, wire};
 use sundown_model::ObjectKey;
 
-use crate::checks::Violation;
+use crate::checks::{self, Violation};
 use crate::perform::written;
 use crate::world::World;
 
@@ -27,6 +27,8 @@ pub enum Trouble {
     Forbidden,
     /// The revision is always another one.
     Conflict,
+    /// What checks the services of jobs is broken; all else is well.
+    NoServices,
 }
 
 /// Trouble that goes on, and what was asked since it began.
@@ -38,12 +40,21 @@ pub(crate) struct Ongoing {
 }
 
 impl Trouble {
+    /// Whether a write of a controller ends so.
+    fn meets(self, by: &str, key: &ObjectKey) -> bool {
+        match self {
+            Self::Full | Self::Lost | Self::Forbidden | Self::Conflict => true,
+            Self::NoServices => by == "ray_job" && key.resource.plural() == "services",
+        }
+    }
+
     fn reply(self) -> wire::Reply {
         let (code, reason) = match self {
             Self::Lost => return wire::Reply::Lost("timeout".to_owned()),
             Self::Full => (507, "InsufficientStorage"),
             Self::Forbidden => (403, "Forbidden"),
             Self::Conflict => (409, "Conflict"),
+            Self::NoServices => (500, "InternalError"),
         };
         let body = json!({ "kind": "Status", "reason": reason, "message": "trouble" });
         let body = body.to_string().into_bytes();
@@ -62,6 +73,8 @@ impl World {
             requests: BTreeMap::new(),
         });
         let Some(ended) = ended else { return };
+        let late = checks::late(&self.ledger, self.node.as_ref(), self.now);
+        self.violations.extend(late);
         let hot = ended
             .requests
             .iter()
@@ -80,7 +93,11 @@ impl World {
     pub(crate) fn troubled(&mut self, effect: &Effect) -> Option<wire::Reply> {
         let ongoing = self.trouble.as_mut()?;
         let (key, reply) = match effect {
-            Effect::Write { write, .. } => (written(write), Some(ongoing.trouble.reply())),
+            Effect::Write { by, write, .. } => {
+                let key = written(write);
+                let is_met = ongoing.trouble.meets(by, key);
+                (key, is_met.then(|| ongoing.trouble.reply()))
+            }
             Effect::Get { key, .. } => (key, None),
             Effect::Discover { .. }
             | Effect::List { .. }

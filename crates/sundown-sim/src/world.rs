@@ -313,6 +313,7 @@ impl World {
         match whim {
             Whim::Suspend => self.user(&spec(json!({ "suspend": true }))),
             Whim::Nonsense => self.user(&spec(json!({ "activeDeadlineSeconds": 0 }))),
+            Whim::Unreadable => self.user(&spec(json!({ "runtimeEnvYAML": "- a" }))),
             Whim::DeleteCluster => self.delete_clusters(),
             Whim::Delete => self.user(&Op::delete(RAY_JOB, "Background")),
         }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_kinds::constants::{FINALIZER_RAY_JOB, LABEL_CLUSTER};
 use sundown_kinds::names::with_suffix;
+use sundown_kinds::ray_cluster::ClusterStatus;
 use sundown_kinds::ray_cluster::summary::ServiceView;
 use sundown_kinds::ray_job::{DeploymentStatus, RayJobStatus, SubmissionMode};
 use sundown_kinds::{RayCluster, ray_job};
@@ -104,6 +105,7 @@ pub(super) fn waiting(sight: &Sight<'_>) -> Decision<Reason> {
     match &sight.cluster {
         Cluster::There(..) => {}
         Cluster::Foreign(_) => return running::without_its_cluster(sight),
+        Cluster::Absent if sight.scope.config.lapses(Lapse::WaitsWithoutCluster) => {}
         Cluster::Absent => {
             return match sight.is_absent(&sight.cluster_key()) {
                 Err(need) => Decision::need(vec![need], Reason::AsksForCluster),
@@ -210,6 +212,9 @@ fn without_cluster(sight: &Sight<'_>) -> Decision<Reason> {
         decision.actions.push(told);
         return decision;
     }
+    if sight.job.status.ray_cluster_status != ClusterStatus::default() {
+        return after_cluster(sight, &key);
+    }
     let Some(body) = ray_job::cluster::ray_cluster(&sight.job, &key.name) else {
         return wait(sight, Reason::AwaitsCluster);
     };
@@ -223,6 +228,22 @@ fn without_cluster(sight: &Sight<'_>) -> Decision<Reason> {
         sight,
         outcome::refused(sight, sight.next(), makes, event, why),
     )
+}
+
+/// The cluster was there and is gone, before anything was submitted. The next one has another name: for its grace
+/// period the old head still answers to this one.
+fn after_cluster(sight: &Sight<'_>, gone: &ObjectKey) -> Decision<Reason> {
+    if let Err(need) = sight.is_absent(gone) {
+        return Decision::need(vec![need], Reason::AsksForCluster);
+    }
+    let metadata = &sight.job.metadata;
+    let suffix = suffix(&[&metadata.uid, &gone.name, "cluster"]);
+    let next = RayJobStatus {
+        ray_cluster_name: with_suffix(&metadata.name, &suffix),
+        ray_cluster_status: ClusterStatus::default(),
+        ..sight.job.status.clone()
+    };
+    outcome::write(sight, next, Reason::AwaitsCluster)
 }
 
 fn make_cluster(object: &Object, mut body: Value) -> Action {

@@ -38,7 +38,7 @@ fn by_policy(sight: &Sight<'_>) -> Decision<Reason> {
         // Restored or edited by hand: it has ended now at the latest.
         return outcome::write(sight, sight.job.status.clone(), Reason::Ends);
     };
-    match sight.job.clean_up(sight.scope.config.deletes_finished) {
+    match policy(sight) {
         CleanUp::Kept => Decision::idle(Reason::Kept),
         CleanUp::Uncovered => uncovered(sight),
         CleanUp::Due(dues) => {
@@ -49,6 +49,18 @@ fn by_policy(sight: &Sight<'_>) -> Decision<Reason> {
             carry_out(sight, dues.collect())
         }
     }
+}
+
+/// What is said about this outcome. A cluster that was made for the job does not become another's by a selector
+/// that is added later.
+fn policy(sight: &Sight<'_>) -> CleanUp {
+    let deletes_finished = sight.scope.config.deletes_finished;
+    if !(sight.owns_cluster() && sight.job.selects_cluster()) {
+        return sight.job.clean_up(deletes_finished);
+    }
+    let mut job = sight.job.clone();
+    job.spec.cluster_selector.clear();
+    job.clean_up(deletes_finished)
 }
 
 fn reading_time(job: &Object) -> SignedDuration {
@@ -125,9 +137,7 @@ fn unconfirmed(sight: &Sight<'_>, policy: DeletionPolicy) -> Option<Decision<Rea
 /// The cluster, if it is this job's to delete from and stays.
 fn own_cluster<'a>(sight: &'a Sight<'_>) -> Option<&'a Object> {
     match &sight.cluster {
-        Cluster::There(object, _) if !sight.job.selects_cluster() && !object.is_deleting() => {
-            Some(object)
-        }
+        Cluster::There(object, _) if sight.owns_cluster() && !object.is_deleting() => Some(object),
         Cluster::There(..) | Cluster::Absent | Cluster::Foreign(_) => None,
     }
 }

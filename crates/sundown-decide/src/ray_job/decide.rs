@@ -4,6 +4,7 @@ use sundown_kinds::Invalid;
 use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus, SubmissionMode, validate};
 use sundown_model::{Action, Decision, Object};
 
+use super::lapse::Lapse;
 use super::reason::Reason;
 use super::view::{Scope, Sight};
 use super::{begin, cleanup, finalize, outcome, reset, running};
@@ -52,12 +53,12 @@ fn go_on(sight: &Sight<'_>) -> Decision<Reason> {
 }
 
 /// What is wrong with a job: the event, and in words.
-struct Flaw {
+pub(super) struct Flaw {
     event: &'static str,
-    why: String,
+    pub(super) why: String,
 }
 
-fn first_flaw(sight: &Sight<'_>) -> Option<Flaw> {
+pub(super) fn first_flaw(sight: &Sight<'_>) -> Option<Flaw> {
     let gates = &sight.scope.config.settings.gates;
     let job = &sight.job;
     let checks = [
@@ -134,7 +135,10 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
         JobStatus::Failed => DeploymentStatus::Failed,
         JobStatus::Succeeded | JobStatus::Stopped => DeploymentStatus::Complete,
         // What ran is not judged once more by the time that it had to begin.
-        JobStatus::Pending | JobStatus::Running if !status.dashboard_url.is_empty() => {
+        JobStatus::Pending | JobStatus::Running
+            if !status.dashboard_url.is_empty()
+                && !sight.scope.config.lapses(Lapse::JudgesMended) =>
+        {
             DeploymentStatus::Running
         }
         JobStatus::New | JobStatus::Pending | JobStatus::Running => {

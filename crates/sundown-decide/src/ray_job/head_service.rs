@@ -1,17 +1,19 @@
 //! The service of a job: the head of whatever cluster it runs on, under a name that stays.
 //!
 //! It is made and moved beside whatever else is done for a job that runs, until it is right, and never
-//! waited for: a job must not hang on a service that cannot be made. As the engine waits after a refusal, one
-//! that was refused is tried again only along with something else that is new. One of another owner is left
-//! alone.
+//! waited for: a job must not hang on a service that cannot be made. As the engine waits after a failure, one
+//! that failed is tried again only along with something else that is new, or after a while if it was not
+//! refused. One of another owner is left alone.
 
+use jiff::SignedDuration;
 use serde_json::json;
 use sundown_kinds::constants::LABEL_CLUSTER;
 use sundown_kinds::service;
-use sundown_model::{Action, Decision, Part};
+use sundown_model::{Action, Decision, Part, Write};
 
+use super::lapse::Lapse;
 use super::reason::Reason;
-use super::view::{Cluster, Sight};
+use super::view::{Cluster, Sight, later};
 use crate::kinds::SERVICE;
 use crate::ray::{Told, beside, create, is_owned, merge, name_of, note, patch, place};
 
@@ -19,18 +21,36 @@ use crate::ray::{Told, beside, create, is_owned, merge, name_of, note, patch, pl
 const REFUSED: &str = "FailedToCreateService";
 const UNMOVED: &str = "FailedToUpdateService";
 
+/// When it is tried again by itself after the API server could not take it.
+const AGAIN: SignedDuration = SignedDuration::from_mins(1);
+
 /// A decision, and beside it what is to be done about the service. That one cannot be had is said, and tried
 /// again, when something else is new, not with every question.
 pub(super) fn along_with(sight: &Sight<'_>, mut decision: Decision<Reason>) -> Decision<Reason> {
     let own = plan(sight);
-    let is_hopeful = own.iter().any(|it| matches!(it, Action::Api(_)));
+    let is_hopeful = own.iter().any(|it| is_hopeful(sight, it));
     let was_refused = own
         .iter()
         .any(|it| matches!(it, Action::Tell(note) if [REFUSED, UNMOVED].contains(&&*note.reason)));
+    let was_refused = was_refused && !sight.scope.config.lapses(Lapse::ServiceHoldsUp);
     if (is_hopeful && !was_refused) || !decision.actions.is_empty() {
         decision.actions.extend(own);
     }
     decision
+}
+
+/// Whether an action is a write that did not fail a moment ago.
+fn is_hopeful(sight: &Sight<'_>, action: &Action) -> bool {
+    let key = match action {
+        Action::Api(Write::Create(draft)) => &draft.key,
+        Action::Api(Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at }) => {
+            at.key()
+        }
+        Action::Do(_) | Action::Tell(_) => return false,
+    };
+    let failed = sight.scope.facts.failed_write(key);
+    failed.is_none_or(|it| sight.now() >= later(it.failed_at, AGAIN))
+        || sight.scope.config.lapses(Lapse::ServiceHoldsUp)
 }
 
 /// What is to be done about the service, if anything.
@@ -38,7 +58,7 @@ fn plan(sight: &Sight<'_>) -> Vec<Action> {
     let Cluster::There(_, cluster) = &sight.cluster else {
         return Vec::new();
     };
-    if sight.job.selects_cluster() {
+    if !sight.owns_cluster() {
         return Vec::new();
     }
     let object = sight.object;

@@ -14,6 +14,22 @@ pub enum Lapse {
     SuspendsUnasked,
     /// What the user submitted is not stopped before Ray was heard about it.
     ForgetsInteractive,
+    /// One failure of Ray ends what a bound would end, though the machine slept through most of that.
+    BelievesOneFailure,
+    /// One failed submission ends what a bound would end, the same.
+    BelievesOneSubmission,
+    /// A submitter whose deletion fails without a refusal is waited for, for ever.
+    AwaitsSubmitter,
+    /// A service that cannot be made is tried with every look at the job.
+    ServiceHoldsUp,
+    /// Whose a cluster is says the selector of now.
+    TrustsSelector,
+    /// A job that ran when its spec was refused is judged by the time that it had to begin.
+    JudgesMended,
+    /// An interactive job waits for its user though its cluster is gone.
+    WaitsWithoutCluster,
+    /// A cluster without a name is looked for.
+    ReadsNoName,
 }
 
 impl super::RayJobs {

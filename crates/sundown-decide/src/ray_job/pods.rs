@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use sundown_kinds::constants::LABEL_CLUSTER;
 use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part, Step};
 
@@ -49,8 +49,12 @@ pub(super) enum Standing {
 /// It is proven that the cluster is gone.
 pub(super) fn standing(sight: &Sight<'_>) -> Standing {
     let cluster = sight.cluster_key();
-    let lapses = sight.scope.config.lapses(Lapse::BeginsBesidePods);
-    if cluster.name.is_empty() || sight.job.selects_cluster() || lapses {
+    let config = sight.scope.config;
+    let lapses = config.lapses(Lapse::BeginsBesidePods)
+        || (config.lapses(Lapse::TrustsSelector) && sight.job.selects_cluster());
+    // One that is there is of another: its pods are none of this job's business.
+    let is_of_other = matches!(sight.cluster, Cluster::There(..));
+    if cluster.name.is_empty() || is_of_other || lapses {
         return Standing::Gone;
     }
     let proof = sight.scope.facts.live(&cluster);
@@ -99,7 +103,13 @@ pub(super) fn is_of_present(pod: &Object, cluster: &ObjectKey, cache: &Cache) ->
 }
 
 /// What is read of a pod.
-pub(super) const POD_FIELDS: &[&str] = &["/metadata/labels"];
+pub(super) const POD_FIELDS: &[&str] = &["/metadata/labels", "/status/phase"];
+
+/// Whether nothing of a pod runs any more, nor will.
+pub(super) fn has_ended(pod: &Object) -> bool {
+    let phase = pod.field("/status/phase").and_then(Value::as_str);
+    matches!(phase, Some("Succeeded" | "Failed"))
+}
 
 /// The cluster that a pod belongs to. The collector takes the reference away when a cluster is deleted and its
 /// pods are orphaned; then only the label tells.
@@ -119,7 +129,8 @@ fn pods_of(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
         Cluster::Absent | Cluster::There(..) => None,
     };
     let is_left = |pod: &&Arc<Object>| {
-        cluster_of(pod).is_some_and(|it| it == *cluster)
+        !has_ended(pod)
+            && cluster_of(pod).is_some_and(|it| it == *cluster)
             && controller_of(pod).is_none_or(|it| Some(&it.uid) != other)
     };
     let namespace = cluster.namespace.iter();

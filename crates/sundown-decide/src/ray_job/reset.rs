@@ -4,6 +4,7 @@ use sundown_kinds::ray_cluster::ClusterStatus;
 use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobInfo, RayJobStatus};
 use sundown_model::{Action, Decision, Object, ObjectKey, Propagation};
 
+use super::lapse::Lapse;
 use super::outcome;
 use super::pods::{self, Standing};
 use super::reason::Reason;
@@ -25,8 +26,9 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
     let mut actions = Vec::new();
     let mut left: Vec<ObjectKey> = Vec::new();
     // Foreground: what is gone has no pod left that could still run what the next attempt runs.
+    let owns_cluster = owns_cluster(sight);
     if let Cluster::There(cluster, _) = &sight.cluster
-        && !sight.job.selects_cluster()
+        && owns_cluster
     {
         left.push(cluster.key().clone());
         actions.extend(delete_once(
@@ -48,7 +50,8 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
     }
     let mut needs = Vec::new();
     let mut keys = vec![sight.submitter_key()];
-    if !sight.job.status.ray_cluster_name.is_empty() && !sight.job.selects_cluster() {
+    let is_of_other = matches!(sight.cluster, Cluster::There(..)) && !owns_cluster;
+    if !sight.job.status.ray_cluster_name.is_empty() && !is_of_other {
         keys.push(sight.cluster_key());
     }
     for key in keys {
@@ -68,6 +71,14 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
             decision
         }
     }
+}
+
+/// Whether the cluster goes with the attempt.
+fn owns_cluster(sight: &Sight<'_>) -> bool {
+    if sight.scope.config.lapses(Lapse::TrustsSelector) {
+        return !sight.job.selects_cluster();
+    }
+    sight.owns_cluster()
 }
 
 /// What is told when pods of the last attempt outlive the time that they have.

@@ -11,7 +11,7 @@ use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::submit;
 use super::view::{Cluster, Sight, Submitter, Told, later};
-use super::{head_service, reset};
+use super::{decide, head_service, reset};
 use crate::ray::place;
 
 /// What is said when the submitter outlives the job.
@@ -28,7 +28,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         return suspend(sight);
     }
     match &sight.cluster {
-        Cluster::There(..) if !has_another_cluster(sight) => {}
+        Cluster::There(..) if !sight.has_another_cluster() => {}
         Cluster::There(..) | Cluster::Foreign(_) => return without_its_cluster(sight),
         Cluster::Absent => {
             return match sight.is_absent(&sight.cluster_key()) {
@@ -62,7 +62,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
 /// for in time.
 fn suspend(sight: &Sight<'_>) -> Decision<Reason> {
     let may_have_ended = matches!(sight.cluster, Cluster::There(..))
-        && !has_another_cluster(sight)
+        && !sight.has_another_cluster()
         && sight.may_be_submitted()
         && !sight.scope.config.lapses(Lapse::SuspendsUnasked);
     if !may_have_ended {
@@ -79,11 +79,6 @@ fn suspend(sight: &Sight<'_>) -> Decision<Reason> {
         }
         Ok(_) | Err(_) => reset::suspend(sight),
     }
-}
-
-/// Whether the cluster of this name is not the one that the job was submitted to.
-fn has_another_cluster(sight: &Sight<'_>) -> bool {
-    sight.stored().is_some() && sight.intent().is_none()
 }
 
 /// A cluster that went before anything was submitted is made again; after that, nobody knows what ran.
@@ -213,6 +208,13 @@ fn unknown(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
     if let Some(decision) = past_deadline(sight, &next) {
         return decision;
     }
+    if let Some(why) = flaw_of_submission(sight) {
+        // Nothing is on its way to Ray, so there is nothing to ask it for.
+        return submit::is_settled(sight, told).map_or_else(
+            |need| Decision::need(vec![need], Reason::AsksRay),
+            |()| outcome::write(sight, next, Reason::Invalid { why }),
+        );
+    }
     match sight.job.spec.submission_mode {
         SubmissionMode::Http => submit::over_http(sight, next, told),
         SubmissionMode::K8sJob => submit::by_job(sight, next, told),
@@ -220,6 +222,21 @@ fn unknown(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
             going(sight, next, told, Reason::AwaitsSubmission)
         }
     }
+}
+
+/// What is wrong with a spec that is still to be submitted: that waits until it makes sense, as what is made does.
+fn flaw_of_submission(sight: &Sight<'_>) -> Option<String> {
+    let is_open = match sight.submitter {
+        Submitter::Absent => true,
+        // It is on its way, or has ended, with the spec of before.
+        Submitter::Foreign
+        | Submitter::Runs(_)
+        | Submitter::Completed(_)
+        | Submitter::Failed(..) => false,
+    };
+    let obeys_all = sight.scope.config.lapses(Lapse::ObeysFlaws);
+    let flaw = decide::first_flaw(sight).filter(|_| is_open && !obeys_all);
+    flaw.map(|it| it.why)
 }
 
 /// No answer to a question that could be relied on. It is judged by itself: Ray may answer another one well.

@@ -2,18 +2,22 @@
 //! Ray itself says that it runs no more.
 
 use jiff::{SignedDuration, Timestamp};
-use sundown_kinds::ray_job::SubmissionMode;
+use sundown_kinds::ray_job::{DeploymentStatus, SubmissionMode};
 use sundown_model::{
-    Action, Decision, Deed, DeedOutcome, Need, Propagation, Step, Subject, What, ray,
+    Action, Decision, Deed, DeedFact, DeedOutcome, Need, Object, Propagation, Step, What, ray,
 };
 
 use super::lapse::Lapse;
+use super::outcome::Failure;
 use super::reason::Reason;
 use super::view::{FAILURE_COUNT_MIN, Sight, Submitter, Told, later};
 use crate::ray::delete;
 
 /// How long a job that was told to stop may take before it is told again.
 const STOP_AGAIN: SignedDuration = SignedDuration::from_secs(5);
+
+/// How long it takes to tell Ray again what it refused or did not hear.
+const STOP_RETRY: SignedDuration = SignedDuration::from_secs(2);
 
 /// How long a job has to end after it was told to stop for the last time. Ray itself gives it three seconds.
 const STOP_TIME: SignedDuration = SignedDuration::from_secs(10);
@@ -40,7 +44,8 @@ pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
     if let Some(decision) = end_submitter(sight, until) {
         return Stop::Under(decision);
     }
-    if status.dashboard_url.is_empty() || sight.submission_id().is_empty() {
+    let is_nowhere = status.dashboard_url.is_empty() || sight.submission_id().is_empty();
+    if is_nowhere || is_lost(sight) || sight.has_another_cluster() {
         return Stop::Ended;
     }
     let told = match sight.ask(None) {
@@ -60,15 +65,25 @@ pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
     }
 }
 
-/// Ends the submitter first, within its own time; None when there is none, or no more time. One that the API
-/// server refused to delete must not keep Ray from being told.
+/// Whether the attempt was given up because what it ran is gone: a job of its name, in the cluster that is there
+/// now, is of another.
+fn is_lost(sight: &Sight<'_>) -> bool {
+    let status = &sight.job.status;
+    let is_over = matches!(
+        status.job_deployment_status,
+        DeploymentStatus::Failed | DeploymentStatus::Retrying
+    );
+    is_over && status.reason == Failure::App.as_str()
+}
+
+/// Ends the submitter first, within its own time; None when there is none, or no more time. One that cannot be
+/// deleted must not keep Ray from being told.
 fn end_submitter(sight: &Sight<'_>, until: Timestamp) -> Option<Decision<Reason>> {
     let Submitter::Runs(job) = sight.submitter else {
         return None;
     };
     let Some(deletion) = job.deletion() else {
-        let refusal = sight.scope.facts.refused_delete(job.key(), job.uid());
-        if refusal.is_some() && sight.now() >= until {
+        if sight.now() >= until && is_undeletable(sight, job, until) {
             return None;
         }
         // Foreground: it is there as long as a pod of it is, which might still submit.
@@ -77,6 +92,17 @@ fn end_submitter(sight: &Sight<'_>, until: Timestamp) -> Option<Decision<Reason>
     };
     let until = until.max(later(deletion.at, sight.scope.config.limits.stop));
     (sight.now() < until).then(|| Decision::wake_at(until, Reason::Stops { until }))
+}
+
+/// Whether the API server refused to delete an object, or could not be brought to since this instant.
+fn is_undeletable(sight: &Sight<'_>, object: &Object, since: Timestamp) -> bool {
+    let (facts, key, uid) = (sight.scope.facts, object.key(), object.uid());
+    let has_failed = facts.failed_delete(key, uid).is_some_and(|it| {
+        it.failures >= FAILURE_COUNT_MIN
+            && it.failed_at >= since
+            && !sight.scope.config.lapses(Lapse::AwaitsSubmitter)
+    });
+    has_failed || facts.refused_delete(key, uid).is_some()
 }
 
 /// Ray does not know the job.
@@ -124,44 +150,77 @@ fn quiet_since(sight: &Sight<'_>) -> Quiet {
 
 /// Tells Ray to stop the job, again and again while there is time, and once in any case.
 fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str) -> Stop {
-    let submission_id: std::sync::Arc<str> = sight.submission_id().into();
-    let at = sight.dashboard();
-    let subject = Subject::Stop(at.clone(), submission_id.clone());
     let reason = Reason::Stops { until };
+    let call = call(sight);
+    let subject = call.subject();
     let tell = || {
-        let what = What::Ray(ray::Call::Stop { at, submission_id });
         let about = sight.object.key().clone();
-        Decision::act(Action::Do(Deed { about, what }), reason.clone())
+        Decision::act(Action::Do(Deed { about, what: call }), reason.clone())
     };
-    let is_over = sight.now() >= until;
+    let now = sight.now();
+    let is_over = now >= until;
     if is_over && sight.scope.config.lapses(Lapse::GivesUpUntried) {
         return Stop::GaveUp(why.to_owned());
     }
-    let Some(last) = sight.deed(&subject) else {
+    // What was told before this stopping began is another story: ids may be used again.
+    let begun_at = later(until, -sight.scope.config.limits.stop);
+    let last = sight.deed(&subject).filter(|it| it.ended_at >= begun_at);
+    let Some(last) = last else {
         return Stop::Under(tell());
     };
+    if is_elsewhere(last) {
+        return Stop::Ended;
+    }
     let is_done = last.outcome == DeedOutcome::Done;
-    let again_at = later(last.ended_at, STOP_AGAIN);
-    let next_poll = sight.next_poll(told);
-    if !is_over {
-        let is_told = is_done && sight.now() < again_at;
-        return Stop::Under(if is_told {
-            Decision::wake_at(next_poll.min(until), reason)
-        } else {
-            tell()
-        });
-    }
-    let is_in_vain = if is_done {
-        sight.now() >= later(last.ended_at, STOP_TIME)
-    } else {
-        last.failures >= FAILURE_COUNT_MIN
-    };
+    let pause = if is_done { STOP_AGAIN } else { STOP_RETRY };
+    let again_at = later(last.ended_at, pause);
+    let is_in_vain = is_over && is_in_vain(last, until, now);
     if is_in_vain && told.at > last.ended_at {
-        return Stop::GaveUp(why.to_owned());
+        return Stop::GaveUp(refusal(last).unwrap_or_else(|| why.to_owned()));
     }
-    Stop::Under(if is_done || is_in_vain {
-        Decision::wake_at(next_poll, reason)
-    } else {
-        tell()
+    let is_told = is_in_vain || now < again_at || (is_over && is_done);
+    if !is_told {
+        return Stop::Under(tell());
+    }
+    let next = [sight.next_poll(told), again_at, until].into_iter();
+    let next = next.filter(|at| *at > now).min();
+    Stop::Under(Decision {
+        wake_at: next,
+        ..Decision::idle(reason)
     })
+}
+
+/// What Ray is told: to stop the job in the session that it was submitted to, if that is known.
+fn call(sight: &Sight<'_>) -> What {
+    What::Ray(ray::Call::Stop {
+        at: sight.dashboard(),
+        session: sight.intent().map(|it| it.session),
+        submission_id: sight.submission_id().into(),
+    })
+}
+
+/// Whether nothing more is to be hoped for from what Ray was told.
+fn is_in_vain(last: &DeedFact, until: Timestamp, now: Timestamp) -> bool {
+    match last.outcome {
+        DeedOutcome::Done => now >= later(last.ended_at, STOP_TIME),
+        // What failed before the time was over, and then the machine slept, says nothing about now.
+        DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => {
+            last.ended_at >= until && last.failures >= FAILURE_COUNT_MIN
+        }
+    }
+}
+
+/// Whether Ray is in another session than the one that the job was submitted to, and knows nothing of it.
+fn is_elsewhere(last: &DeedFact) -> bool {
+    matches!(&last.outcome, DeedOutcome::Refused(refusal) if refusal.reason == "OtherSession")
+}
+
+/// Why Ray did not stop the job, in its own words.
+fn refusal(last: &DeedFact) -> Option<String> {
+    let text = match &last.outcome {
+        DeedOutcome::Done => return None,
+        DeedOutcome::Refused(refusal) => refusal.text(),
+        DeedOutcome::Unknown { message } => message.clone(),
+    };
+    (!text.is_empty()).then_some(text)
 }

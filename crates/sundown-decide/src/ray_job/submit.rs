@@ -11,10 +11,11 @@ use sundown_model::{
 };
 
 use super::intent::Intent;
+use super::lapse::Lapse;
 use super::outcome::{self, Failure};
 use super::reason::Reason;
 use super::running::{going, lost, unanswered};
-use super::view::{Cluster, FAILURE_COUNT_MIN, Sight, Submitter, Told, later};
+use super::view::{Cluster, Sight, Submitter, Told, later};
 use crate::kinds::JOB;
 use crate::ray::{self as shared, create, note, patch, place};
 
@@ -75,6 +76,16 @@ pub(super) fn over_http(
     }
 }
 
+/// Whether Ray was asked since the last submission came to an end; Err with the question otherwise.
+pub(super) fn is_settled(sight: &Sight<'_>, told: &Told<'_>) -> Result<(), Need> {
+    let id = sight.job.status.job_id.as_str().into();
+    let last = sight.deed(&Subject::Submission(sight.dashboard(), id));
+    if last.is_some_and(|it| told.at <= it.ended_at) {
+        return Err(Need::Ray(sight.job_query()));
+    }
+    Ok(())
+}
+
 /// Tries once more, to the same session, if Ray was asked since and does not know the job; not for ever.
 fn again(
     sight: &Sight<'_>,
@@ -89,7 +100,9 @@ fn again(
         return Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay);
     }
     let until = later(intent.stored_at, sight.scope.config.limits.status_check);
-    if sight.now() >= until && last.failures >= FAILURE_COUNT_MIN {
+    // What failed before the time was over, and then the machine slept, says nothing about now.
+    let is_over = last.ended_at >= until;
+    if is_over && last.failures >= sight.failure_count_min(Lapse::BelievesOneSubmission) {
         let text = format!("Job submission has failed: {why}");
         return outcome::fail(sight, next, Failure::Submission, text);
     }

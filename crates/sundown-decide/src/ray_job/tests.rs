@@ -1,10 +1,13 @@
 //! What becomes of jobs, story by story: from the beginning to the end, and off the road.
 
 mod apart;
+mod asleep;
 mod away;
 mod cleanup;
+mod edits;
 mod failing;
 mod held;
+mod others;
 mod refused;
 mod submitting;
 

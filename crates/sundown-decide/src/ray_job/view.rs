@@ -139,6 +139,19 @@ impl<'a> Sight<'a> {
         is_known || has_submitter || self.stored().is_some()
     }
 
+    /// Whether the cluster of this name is not the one that the job was submitted to.
+    pub(super) fn has_another_cluster(&self) -> bool {
+        self.stored().is_some() && self.intent().is_none()
+    }
+
+    /// Whether the cluster was made for this job. The spec of now does not tell: it may be edited.
+    pub(super) fn owns_cluster(&self) -> bool {
+        match &self.cluster {
+            Cluster::There(cluster, _) => is_owned(cluster, self.object),
+            Cluster::Absent | Cluster::Foreign(_) => false,
+        }
+    }
+
     fn is_interactive(&self) -> bool {
         self.job.spec.submission_mode == SubmissionMode::Interactive
     }
@@ -166,7 +179,18 @@ impl<'a> Sight<'a> {
     pub(super) fn is_silence_proven(&self, query: &ray::Query) -> bool {
         let question = Question::Ray(query.clone());
         let streak = self.scope.facts.streak(&question);
-        streak.is_some_and(|it| !it.is_well && it.count >= FAILURE_COUNT_MIN)
+        streak.is_some_and(|it| {
+            !it.is_well && it.count >= self.failure_count_min(Lapse::BelievesOneFailure)
+        })
+    }
+
+    /// How many failures in a row prove something.
+    pub(super) fn failure_count_min(&self, lapse: Lapse) -> u32 {
+        if self.scope.config.lapses(lapse) {
+            1
+        } else {
+            FAILURE_COUNT_MIN
+        }
     }
 
     pub(super) fn dashboard(&self) -> ray::Dashboard {
@@ -252,7 +276,7 @@ impl<'a> Sight<'a> {
         if self.scope.cache.get(key).is_some() {
             return Ok(false);
         }
-        if key.name.is_empty() {
+        if key.name.is_empty() && !self.scope.config.lapses(Lapse::ReadsNoName) {
             // Of a status that was edited by hand: a read of it would be of all objects.
             return Ok(true);
         }

@@ -41,10 +41,12 @@ pub(crate) struct Ray {
     pub(crate) jobs: BTreeMap<String, ray::Job>,
     pub(crate) executions: BTreeMap<String, u32>,
     pub(crate) stops: u32,
-    /// How often it was told to stop something while it was down.
+    /// How often it was told to stop something while it was down, or refused to.
     pub(crate) refused_stops: u32,
     /// What is told to stop does not.
     pub(crate) is_deaf: bool,
+    /// It refuses to stop anything, as of a job of Ray Client.
+    pub(crate) refuses_stop: bool,
 }
 
 /// A job in this state.
@@ -123,7 +125,18 @@ impl Ray {
                 }
                 DeedOutcome::Done
             }
-            ray::Call::Stop { submission_id, .. } => {
+            ray::Call::Stop {
+                session,
+                submission_id,
+                ..
+            } => {
+                if session.as_ref().is_some_and(|it| **it != *self.session) {
+                    return refused("OtherSession");
+                }
+                if self.refuses_stop {
+                    self.refused_stops += 1;
+                    return refused("Invalid");
+                }
                 self.stops += 1;
                 if self.jobs.contains_key(&**submission_id) && !self.is_deaf {
                     self.set(submission_id, ray::JobStatus::Stopped);
@@ -300,7 +313,12 @@ impl<C: Controller> Stage<C> {
             reason,
             message: "no room".to_owned(),
         };
-        self.scene.facts.set_refusal(key.clone(), fact);
+        let facts = &mut self.scene.facts;
+        facts.set_failed_write(key.clone(), self.now);
+        // As in the engine: that the server is busy says nothing about the object.
+        if reason != RefusalReason::Busy {
+            facts.set_refusal(key.clone(), fact);
+        }
         true
     }
 

@@ -173,6 +173,7 @@ fn following(before: Option<&Effect>, number: usize, name: &str) -> Option<Effec
                     about: key,
                     what: What::Ray(ray::Call::Stop {
                         at: dashboard,
+                        session: None,
                         submission_id: "s".into(),
                     }),
                 },

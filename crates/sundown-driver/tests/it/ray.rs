@@ -137,6 +137,40 @@ async fn another_session_is_told_nothing() -> Result<()> {
     Ok(())
 }
 
+/// A job of the same id in another session is of somebody else.
+#[tokio::test]
+async fn a_stop_asks_for_the_session_and_tells_no_other() -> Result<()> {
+    let _bound = TestBound::of_this_test();
+    let stop = |at: &ray::Dashboard, session: Option<&str>| ray::Call::Stop {
+        at: at.clone(),
+        session: session.map(Into::into),
+        submission_id: "a".into(),
+    };
+    let stopped = Play::Answer(200, r#"{"stopped":true}"#);
+    let (version, posted) = ("GET /api/version ", "POST /api/jobs/a/stop ");
+    for (session, plays, expect, requests) in [
+        (None, vec![stopped], "Done", vec![posted]),
+        (
+            Some("session_1"),
+            vec![Play::Answer(200, SESSION), stopped],
+            "Done",
+            vec![version, posted],
+        ),
+        (
+            Some("session_0"),
+            vec![Play::Answer(200, SESSION), Play::Hang],
+            "OtherSession",
+            vec![version],
+        ),
+    ] {
+        let (at, played) = dashboard(plays).await?;
+        let outcome = dashboards().carry_out(&stop(&at, session)).await;
+        assert_eq!(reason(&outcome), expect, "{session:?}");
+        assert_eq!(heard(played).await?, requests, "{session:?}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn what_was_sent_and_not_answered_is_not_known() -> Result<()> {
     let _bound = TestBound::of_this_test();

@@ -43,6 +43,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("DeedFact", &["ended_at", "failures"]),
     ("RefusalFact", &["refused_at", "message"]),
     ("RefusedDelete", &["uid"]),
+    ("FailedFact", &["uid", "failed_at", "failures"]),
     ("WrittenFact", &["written_at"]),
     (
         "Subject",

@@ -9,6 +9,7 @@ mod broken;
 mod cache;
 mod discovery;
 mod exit;
+mod failed;
 mod flight;
 mod leadership;
 mod list_watch;

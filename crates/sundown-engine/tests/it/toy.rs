@@ -213,7 +213,11 @@ fn deeds(toy: &Object, facts: &Facts) -> impl Iterator<Item = Action> {
     let stop = text("/spec/stops").map(|job| {
         let at = ray::Dashboard("ray:8265".into());
         let submission_id = job.into();
-        What::Ray(ray::Call::Stop { at, submission_id })
+        What::Ray(ray::Call::Stop {
+            at,
+            session: None,
+            submission_id,
+        })
     });
     let open = |what: &What| {
         let fact = facts.deed(&what.subject());

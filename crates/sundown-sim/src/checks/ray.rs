@@ -3,6 +3,7 @@
 
 mod cluster;
 mod job;
+mod late;
 mod policy;
 
 use std::sync::Arc;
@@ -16,6 +17,8 @@ use crate::late::MUTE;
 use crate::ledger::{Event, Ledger, Version};
 use crate::node::Node;
 use crate::ray::{Attempt, Execution, Fate, Ray};
+
+pub(crate) use late::late;
 
 const NAME: &str = "/metadata/name";
 
@@ -99,6 +102,12 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
             && !rays(ledger, "rayclusters").any(|it| text(it, NAME) == selected);
         // What was not begun waits until it makes sense; what runs does not.
         let waits = matches!(state(job), "Initializing" | "Waiting") && policy::is_refused(job);
+        // One that the user has not submitted yet may be waited for, where it could be.
+        let clusters = || rays(ledger, "rayclusters").filter(|it| is_controlled(it, &job.uid));
+        let awaits_user = state(job) == "Waiting"
+            && text(job, "/spec/jobId").is_empty()
+            && clusters().next().is_some();
+        let is_at_rest = is_at_rest || awaits_user;
         if !is_at_rest && !is_missing && !waits && !policy::is_invalid(job) {
             let text = format!("{name} came to no end: it is {:?}", state(job));
             found.push(Violation::new("J14", text));

@@ -9,7 +9,7 @@ use sundown_model::node::{Launch, Run, Variable};
 use sundown_model::ray::{Answer, Call, Dashboard, Failure, Query};
 use sundown_model::{DeedOutcome, Uid};
 
-use super::Node;
+use super::{Mood, Node};
 use crate::ray::refused;
 
 /// How long a submitter sleeps before it looks again whether Ray is there.
@@ -115,6 +115,9 @@ impl Node {
         };
         match call {
             Call::Submit { session, job, .. } => {
+                if self.mood == Mood::Busy {
+                    return refused("Busy", "no agent is there yet");
+                }
                 let is_same = self.ray.session(&head) == Some(session);
                 if !is_same && !self.flaws.ignores_intent {
                     return refused("OtherSession", "the cluster is in another session");
@@ -122,7 +125,17 @@ impl Node {
                 let id = &job.submission_id;
                 self.ray.submit(&head, id, &job.entrypoint, now)
             }
-            Call::Stop { submission_id, .. } => self.ray.stop(&head, submission_id, now),
+            Call::Stop {
+                session,
+                submission_id,
+                ..
+            } => {
+                let is = self.ray.session(&head);
+                if session.is_some() && session.as_ref() != is {
+                    return refused("OtherSession", "the cluster is in another session");
+                }
+                self.ray.stop(&head, submission_id, now)
+            }
         }
     }
 

@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::ray::{CLUSTER, JOB, LONG, WHILE_SECONDS, begun, cluster, job, story};
+use crate::node::{Mishap, Mood};
 use crate::op::Op;
 use crate::scenario::Scenario;
 use crate::trouble::Trouble;
@@ -20,13 +21,76 @@ pub(super) fn scenarios() -> Vec<Scenario> {
     all.extend(edits());
     all.extend(modes());
     all.extend(whims());
-    all.push(
+    all.extend(troubles());
+    all.extend(asleep());
+    all.extend(statuses());
+    all
+}
+
+/// The API server fails for a while.
+fn troubles() -> Vec<Scenario> {
+    let deadline = json!({ "activeDeadlineSeconds": WHILE_SECONDS });
+    vec![
         begun("ray-full-disk", job("HTTPMode", "exit 0 1", &suspendable()))
             .work(WHILE_SECONDS / 2)
             .troubled(Trouble::Full)
             .settle(),
-    );
-    all
+        // Its submitter cannot be deleted, and Ray has to be told all the same.
+        begun(
+            "ray-deadline-full-disk",
+            job("K8sJobMode", ENDLESS, &deadline),
+        )
+        .work(WHILE_SECONDS - 5)
+        .troubled(Trouble::Full)
+        .settle(),
+        begun("ray-without-service", job("HTTPMode", LONG, &json!({})))
+            .troubled(Trouble::NoServices)
+            .settle(),
+    ]
+}
+
+/// The machine sleeps, and Ray had failed before: what was before it proves nothing.
+fn asleep() -> Vec<Scenario> {
+    vec![
+        begun("ray-silent-asleep", job("HTTPMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
+            .node(Mishap::Ray(Mood::Silent))
+            .work(WHILE_SECONDS / 2)
+            .node(Mishap::Ray(Mood::Well))
+            .advance(AWAY_SECONDS)
+            .settle(),
+        begun("ray-busy-asleep", job("HTTPMode", "exit 0 1", &json!({})))
+            .node(Mishap::Ray(Mood::Busy))
+            .work(WHILE_SECONDS)
+            .node(Mishap::Ray(Mood::Well))
+            .advance(AWAY_SECONDS)
+            .settle(),
+    ]
+}
+
+/// A status that another wrote, while no operator was there.
+fn statuses() -> Vec<Scenario> {
+    let pre_running = json!({ "preRunningDeadlineSeconds": 2 * WHILE_SECONDS });
+    let status = |status: Value| Op::patch_status(JOB, &json!({ "status": status }));
+    vec![
+        begun(
+            "ray-mended-late",
+            job("HTTPMode", "exit 0 300", &pre_running),
+        )
+        .work(WHILE_SECONDS)
+        .stop()
+        .does(status(json!({ "jobDeploymentStatus": "ValidationFailed" })))
+        .advance(2 * WHILE_SECONDS)
+        .start()
+        .settle(),
+        begun("ray-without-name", job("HTTPMode", LONG, &json!({})))
+            .work(WHILE_SECONDS)
+            .stop()
+            .does(status(json!({ "rayClusterName": "" })))
+            .delete(JOB, "Background")
+            .start()
+            .settle(),
+    ]
 }
 
 /// What users may do at any time, done at every step: to a job that may be suspended and tried again, and to one
@@ -109,6 +173,19 @@ fn edits() -> Vec<Scenario> {
             .work(WHILE_SECONDS)
             .delete_clusters()
             .settle(),
+        // Whose its cluster is does not change with the spec.
+        begun("ray-selects-late", job("HTTPMode", LONG, &suspendable()))
+            .work(WHILE_SECONDS)
+            .node(Mishap::Away)
+            .patch(JOB, &json!({ "spec": { "suspend": true } }))
+            .work(2 * WHILE_SECONDS)
+            .patch(
+                JOB,
+                &json!({ "spec": { "clusterSelector": { "ray.io/cluster": "other" } } }),
+            )
+            .work(1)
+            .node(Mishap::Back)
+            .settle(),
         begun(
             "ray-suspended-without-cluster",
             job("HTTPMode", LONG, &suspendable()),
@@ -127,6 +204,7 @@ fn modes() -> Vec<Scenario> {
         "entrypoint": null, "activeDeadlineSeconds": 300, "shutdownAfterJobFinishes": true,
     });
     let of_user = |name| begun(name, job("InteractiveMode", "", &interactive)).work(WHILE_SECONDS);
+    let patient = json!({ "entrypoint": null });
     let legacy = json!({ "deletionStrategy": {
         "onSuccess": { "policy": "DeleteCluster" }, "onFailure": { "policy": "DeleteNone" },
     } });
@@ -146,6 +224,14 @@ fn modes() -> Vec<Scenario> {
             .patch(JOB, &json!({ "spec": { "jobId": "mine" } }))
             .delete(JOB, "Background")
             .settle(),
+        // Its user finds another cluster.
+        begun(
+            "ray-interactive-alone",
+            job("InteractiveMode", "", &patient),
+        )
+        .work(WHILE_SECONDS)
+        .delete_clusters()
+        .settle(),
         begun("ray-legacy", job("HTTPMode", "exit 0 1", &legacy)).settle(),
         begun("ray-failed-rule", job("HTTPMode", "exit 1 1", &rule)).settle(),
         begun("ray-pre-running", job("HTTPMode", LONG, &slow)).settle(),

@@ -1,12 +1,13 @@
-//! The control plane sleeps for two minutes, as with a laptop that is closed: across the deadline of one job and
-//! across the deletion of another, both on a cluster that they share. Each is stopped afterwards, as Ray says.
+//! The control plane sleeps, as with a laptop that is closed: across the deadline of one job and across the
+//! deletion of another, both on a cluster that they share, and beyond the time that it has for stopping them. Each is
+//! stopped afterwards, as Ray says.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use rustix::process::{Pid, Signal, kill_process};
@@ -16,13 +17,17 @@ use super::super::home::{Home, until};
 use super::super::kills::control_plane;
 use super::{Counts, STATE};
 
+/// It sleeps for this long at least, and until this long after the time for stopping both jobs is over.
 const ASLEEP: Duration = Duration::from_mins(2);
+const OVER: Duration = Duration::from_secs(20);
+/// How long it is tried to stop a job (`Limits::stop`).
+const STOP_TIME: Duration = Duration::from_secs(60);
 /// Ray gives a job three seconds to end; what still beats after this was not told to.
 const HEARD_AFTER: Duration = Duration::from_secs(10);
 const STILL: Duration = Duration::from_secs(3);
 /// The control plane may be faster than we are in stopping it.
 const TRIES: usize = 4;
-const DEADLINE: &str = "  activeDeadlineSeconds: 100\n";
+const DEADLINE: Duration = Duration::from_secs(120);
 
 pub(super) fn all(home: &mut Home) -> Result<()> {
     let scripts = [
@@ -37,15 +42,22 @@ pub(super) fn all(home: &mut Home) -> Result<()> {
     for number in 1..=TRIES {
         counts.await_word(&format!("deleted-{number}"))?;
     }
-    home.create("late", &(job("late", "beat") + DEADLINE))?;
+    let deadline = format!("  activeDeadlineSeconds: {}\n", DEADLINE.as_secs());
+    home.create("late", &(job("late", "beat") + &deadline))?;
     counts.await_word("late")?;
+    // Its deadline counts from before this, so that the time for stopping it is over by then at the latest.
+    let over_at = Instant::now() + DEADLINE + STOP_TIME;
     home.look();
     let (asleep, deleted) = asleep_at_deletion(home, &counts)?;
-    sleep(ASLEEP);
+    let left = (over_at + OVER).saturating_duration_since(Instant::now());
+    sleep(ASLEEP.max(left));
     for name in [&deleted, "late"] {
         ensure!(counts.beats_on(name), "{name} ended while no one looked");
     }
+    let over = Instant::now().saturating_duration_since(over_at).as_secs();
+    ensure!(over > 0, "the time for stopping late is not over");
     println!("{deleted} and late ran on while the control plane slept");
+    println!("the time for stopping late was over for {over} s");
     drop(asleep);
     until("the jobs that are over stand still", || {
         Ok(!counts.beats_on(&deleted) && !counts.beats_on("late"))

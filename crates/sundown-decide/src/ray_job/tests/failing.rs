@@ -62,12 +62,14 @@ fn silence_is_borne_for_a_while_and_then_the_end() {
         Reason::NoAnswer { .. }
     ));
     assert!(!status(&stage, "jobStatusCheckFailureStartTime").is_empty());
-    stage.wait(299);
-    assert!(matches!(
-        stage.settle(&counter()).reason,
-        Reason::NoAnswer { .. }
-    ));
-    stage.wait(2);
+    for _ in 0..29 {
+        stage.wait(10);
+        assert!(matches!(
+            stage.settle(&counter()).reason,
+            Reason::NoAnswer { .. }
+        ));
+    }
+    stage.wait(11);
     stage.settle(&counter());
     assert_eq!(status(&stage, "reason"), "JobStatusCheckTimeoutExceeded");
     assert_eq!(

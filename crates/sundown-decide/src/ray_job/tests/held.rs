@@ -14,29 +14,39 @@ fn submitter() -> ObjectKey {
 }
 
 /// Carries out one decision, but the submitter may not be deleted; the engine waits after a refusal.
-fn step(stage: &mut Stage<RayJobs>) -> Decision<Reason> {
+fn step(stage: &mut Stage<RayJobs>, how: Fails) -> Decision<Reason> {
     let decision = stage.decide(&counter());
     let is_refused = |it: &Action| matches!(it, Action::Api(Write::Delete { at, .. }) if *at.key() == submitter());
     if !decision.actions.iter().any(is_refused) {
         return stage.step(&counter());
     }
     let uid = stage.objects[&submitter()].build().uid().clone();
-    let fact = RefusalFact {
-        refused_at: stage.now,
-        reason: RefusalReason::Forbidden,
-        message: "not yours".to_owned(),
-    };
     let facts = &mut stage.scene.facts;
-    facts.set_refused_delete(submitter(), uid, fact);
+    facts.set_failed_delete(submitter(), uid.clone(), stage.now);
+    if how == Fails::Refused {
+        let fact = RefusalFact {
+            refused_at: stage.now,
+            reason: RefusalReason::Forbidden,
+            message: "not yours".to_owned(),
+        };
+        facts.set_refused_delete(submitter(), uid, fact);
+    }
     stage.wait(5);
     decision
 }
 
+/// How a deletion comes to nothing: the API server says why, or is busy, broken or not heard.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fails {
+    Refused,
+    Somehow,
+}
+
 /// Decides and waits as it says until the job has ended or is gone, for ten minutes at most.
-fn live_on(stage: &mut Stage<RayJobs>) {
+fn live_on(stage: &mut Stage<RayJobs>, how: Fails) {
     let end = stage.now + jiff::SignedDuration::from_mins(10);
     while stage.now < end && is_open(stage) {
-        let decision = step(stage);
+        let decision = step(stage, how);
         if decision.needs.is_empty() && decision.actions.is_empty() {
             stage.now = decision.wake_at.expect("it waits for a time");
         }
@@ -60,21 +70,25 @@ fn submitted(job: A) -> Stage<RayJobs> {
 
 #[test]
 fn a_submitter_that_may_not_be_deleted_keeps_no_job_from_being_stopped() {
-    let mut stage = submitted(a_ray_job());
-    let now = stage.now.to_string();
-    stage.edit(&counter(), "/metadata/deletionTimestamp", json!(now));
-    live_on(&mut stage);
-    assert_eq!(stage.ray.stops, 1);
-    assert!(!stage.objects.contains_key(&counter()), "not for ever");
+    for how in [Fails::Refused, Fails::Somehow] {
+        let mut stage = submitted(a_ray_job());
+        let now = stage.now.to_string();
+        stage.edit(&counter(), "/metadata/deletionTimestamp", json!(now));
+        live_on(&mut stage, how);
+        assert_eq!(stage.ray.stops, 1, "{how:?}");
+        assert!(!stage.objects.contains_key(&counter()), "not for ever");
+    }
 }
 
 #[test]
 fn a_submitter_that_may_not_be_deleted_keeps_no_deadline_from_being_obeyed() {
-    let mut stage = submitted(a_ray_job().with("/spec/activeDeadlineSeconds", json!(60)));
-    stage.wait(61);
-    live_on(&mut stage);
-    assert_eq!(stage.ray.stops, 1);
-    assert_eq!(status(&stage, "reason"), "DeadlineExceeded");
+    for how in [Fails::Refused, Fails::Somehow] {
+        let mut stage = submitted(a_ray_job().with("/spec/activeDeadlineSeconds", json!(60)));
+        stage.wait(61);
+        live_on(&mut stage, how);
+        assert_eq!(stage.ray.stops, 1, "{how:?}");
+        assert_eq!(status(&stage, "reason"), "DeadlineExceeded");
+    }
 }
 
 /// The time may be over before the controller looked: the submitter goes first all the same.
@@ -83,7 +97,7 @@ fn a_submitter_is_tried_to_be_deleted_before_ray_is_told_though_the_time_is_over
     let mut stage = submitted(a_ray_job().with("/spec/activeDeadlineSeconds", json!(60)));
     stage.wait(100_000);
     stage.forget();
-    live_on(&mut stage);
+    live_on(&mut stage, Fails::Refused);
     let uid = stage.objects[&submitter()].build().uid().clone();
     let fact = stage.scene.facts.refused_delete(&submitter(), &uid);
     assert!(fact.is_some(), "it was tried");

@@ -20,7 +20,16 @@ const EDGES: &[(&str, &[&str])] = &[
         "Initializing",
         &["Running", "Waiting", "Suspending", "Failed", "Retrying"],
     ),
-    ("Waiting", &["Running", "Suspending", "Failed", "Retrying"]),
+    (
+        "Waiting",
+        &[
+            "Running",
+            "Suspending",
+            "Failed",
+            "Retrying",
+            "Initializing",
+        ],
+    ),
     (
         "Running",
         &[
@@ -76,6 +85,15 @@ pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<V
         "Suspending" => suspending(new, event.at, ray, &mut broken),
         _ => {}
     }
+    // Of an interactive job the user may submit before it is known where.
+    let is_interactive = text(new, "/spec/submissionMode") == "InteractiveMode";
+    let is_slow = text(new, "/status/reason") == "PreRunningDeadlineExceeded";
+    if is_slow && !is_interactive && of_attempt(ray, new).next().is_some() {
+        broken(
+            "J13",
+            "it ran, and ended by the time that it had to begin".to_owned(),
+        );
+    }
     let is_deadline = text(new, "/status/reason") == "DeadlineExceeded";
     if is_deadline && number(new, "/spec/activeDeadlineSeconds") <= 0 {
         broken(
@@ -85,8 +103,9 @@ pub(super) fn judge(event: &Event, ray: &Ray, before: &Ledger, found: &mut Vec<V
     }
 }
 
-/// How long ago a job may have ended that is suspended all the same: Ray was asked a moment before.
-const RESULT_AGE_MAX: SignedDuration = SignedDuration::from_secs(60);
+/// How long ago a job may have ended that is suspended all the same: Ray was asked after the wish was seen, and
+/// its answer holds for three seconds.
+const RESULT_AGE_MAX: SignedDuration = SignedDuration::from_secs(5);
 
 /// J13 and J15: only what may be suspended is, and no result is thrown away.
 fn suspending(
@@ -136,7 +155,9 @@ fn released(
         let is_shared = left.of.as_ref().is_some_and(|of| of.is_shared);
         is_shared || head.is_none_or(|head| clusters.any(|it| is_controlled(head, &it.uid)))
     };
-    let left = goes(&ray.executions, &prev.uid).filter(has_cluster);
+    // Nor can it be asked for when its name was taken away; it is owned, and goes as garbage.
+    let is_named = !text(prev, "/status/rayClusterName").is_empty();
+    let left = goes(&ray.executions, &prev.uid).filter(|it| is_named && has_cluster(it));
     if let Some(left) = left {
         broken("J11", format!("let go while {} runs", left.submission_id));
     }
