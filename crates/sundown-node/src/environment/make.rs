@@ -203,9 +203,8 @@ pub(super) async fn installer() -> Installer {
     };
     // A shim may be there without the program that it is for.
     let mut command = tool::command(&uv);
-    let command = command.arg("--version").stdout(Stdio::null());
-    let works = command.stderr(Stdio::null()).status().await;
-    if works.is_ok_and(|status| status.success()) {
+    let said = tool::answer(command.arg("--version"), tool::ANSWER_TIME_MAX).await;
+    if said.is_ok_and(|said| said.is_some()) {
         Installer::Uv(uv)
     } else {
         Installer::Pip

@@ -284,7 +284,20 @@ impl Environments {
                 "the image rule names {path}, which is not a directory"
             ));
         }
-        let python = self.pythons.ask(&path.join("bin/python")).await;
+        // Its Python runs here, outside of every pod.
+        let program = path.join("bin/python");
+        if let Err(error) = trust(&[path, &program]) {
+            let path = path.display();
+            return Standing::Unavailable(format!(
+                "the image rule names {path}, which cannot be trusted: {error}"
+            ));
+        }
+        let Ok(python) = self.pythons.ask(&program).await else {
+            let program = program.display();
+            return Standing::Unavailable(format!(
+                "the image rule names an environment whose {program} does not answer"
+            ));
+        };
         let prefix = python.map_or_else(|| path.to_owned(), |python| python.prefix);
         let revealed = |it: &Path| self.pythons.revealed_by(it);
         if let Some(why) = revealed(path).or_else(|| revealed(&prefix)) {
@@ -357,6 +370,16 @@ fn make_room(
         Way::RemoveFirst => mark::remove(path).map(|()| None).map_err(what("remove")),
         Way::SetAsideFirst => mark::set_aside(path).map(Some).map_err(what("set aside")),
     }
+}
+
+/// Whether nobody else can write to or replace any of these; else why, in words.
+fn trust(paths: &[&Path]) -> Result<(), String> {
+    let mut checked = paths.iter().map(|path| sundown_files::check(path));
+    let distrusted = checked.find_map(Result::err);
+    distrusted.map_or(Ok(()), |error| match error.source() {
+        Some(cause) => Err(format!("{error}: {cause}")),
+        None => Err(error.to_string()),
+    })
 }
 
 fn nameless(name: &str) -> String {
