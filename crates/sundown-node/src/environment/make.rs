@@ -122,7 +122,7 @@ pub(super) async fn make(
         };
         // It would count as one until somebody prunes it. What cannot be removed is removed by the next try.
         let directory = order.directory.to_owned();
-        let _ = apart(order.lock, move || discard(&directory)).await;
+        let _ = apart(order.lock, move || mark::discard(&directory)).await;
         match error {
             // Another Python has other wheels.
             error @ MakeError::NoWheel { .. } if order.python.is_none() => last_error = error,
@@ -137,7 +137,7 @@ async fn clear(order: Order<'_>) -> Result<(), MakeError> {
     let directory = order.directory;
     let what = format!("remove {}", directory.display());
     let removed = directory.to_owned();
-    let removed = apart(order.lock, move || discard(&removed)).await;
+    let removed = apart(order.lock, move || mark::discard(&removed)).await;
     let removed = removed.and_then(|it| it);
     removed.map_err(MakeError::io(what))?;
     let what = format!("make {}", directory.display());
@@ -159,18 +159,6 @@ pub(super) async fn apart<T: Send + 'static>(
         done
     });
     done.await.map_err(io::Error::other)
-}
-
-/// Removes what was begun and not finished.
-fn discard(directory: &Path) -> io::Result<()> {
-    match mark::Found::at(directory) {
-        mark::Found::Unfinished => mark::remove(directory),
-        mark::Found::Empty => mark::remove_empty(directory),
-        mark::Found::Nothing
-        | mark::Found::Foreign
-        | mark::Found::WithoutPython(_)
-        | mark::Found::Whole(_) => Ok(()),
-    }
 }
 
 async fn install(

@@ -155,26 +155,41 @@ impl Environments {
             python,
             installer: self.installer().await,
         };
-        let found = match make::make(order, &self.pythons, tell).await {
-            Ok(found) => found,
-            Err(error) => {
-                // What was there before is there again. Where that fails it stays aside, where a prune removes it.
-                let _ = aside.map(|aside| mark::put_back(&aside, path));
-                return Err(error);
-            }
-        };
-        let what = format!("finish {}", path.display());
-        let counted = path.clone();
-        let bytes = make::apart(&lock, move || mark::bytes(&counted)).await;
+        let made = self.made(order, wanted.sources.list(), tell).await;
+        if made.is_err() {
+            // What was begun goes, and what was there before is there again. Where that fails it stays aside,
+            // where a prune removes it.
+            let path = path.clone();
+            let _ = make::apart(&lock, move || match aside {
+                Some(aside) => mark::put_back(&aside, &path),
+                None => mark::discard(&path),
+            })
+            .await;
+        }
+        made.map(|mark| virtual_environment(path, &mark.prefix))
+    }
+
+    /// Makes an environment to its end.
+    async fn made(
+        &self,
+        order: Order<'_>,
+        sources: &[String],
+        tell: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Mark, MakeError> {
+        let found = make::make(order, &self.pythons, tell).await?;
+        let path = order.directory;
+        let counted = path.to_owned();
+        let bytes = make::apart(order.lock, move || mark::bytes(&counted)).await;
         let mark = Mark {
-            requirements: wanted.requirements,
+            requirements: order.requirements.to_vec(),
             python: found.version,
             prefix: found.prefix,
-            sources: Some(wanted.sources.list().to_vec()),
+            sources: Some(sources.to_vec()),
             bytes: bytes.ok(),
         };
+        let what = format!("finish {}", path.display());
         mark::finish(path, &mark).map_err(MakeError::io(what))?;
-        Ok(virtual_environment(path, &mark.prefix))
+        Ok(mark)
     }
 
     async fn wanted(

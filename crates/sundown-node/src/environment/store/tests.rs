@@ -7,6 +7,8 @@ use anyhow::Result;
 
 use super::*;
 
+mod failed;
+
 fn in_directory(path: &Path) -> Environments {
     Environments::new(path.to_owned(), Rules::default())
 }
@@ -316,32 +318,6 @@ async fn what_is_whole_is_set_aside_and_what_is_unfinished_is_removed() -> Resul
     let way = environments.ready(&wanted).unwrap_err();
     room(&environments, &wanted.path, way)?;
     assert!(!wanted.path.exists());
-    Ok(())
-}
-
-/// A making that failed left the one before aside, where nothing finds it but a prune.
-#[tokio::test]
-async fn a_making_that_fails_leaves_the_environment_of_before_in_its_place() -> Result<()> {
-    let home = tempfile::tempdir()?;
-    let environments = in_directory(home.path());
-    let wanted = ray(&environments, Some((3, 99))).await;
-    let before = Mark {
-        sources: None,
-        ..a_mark(&wanted, home.path())
-    };
-    mark::begin(&wanted.path)?;
-    mark::finish(&wanted.path, &before)?;
-    let identity = |path: &Path| anyhow::Ok(fs::metadata(path)?.ino());
-    let (inode, image) = (identity(&wanted.path)?, "rayproject/ray:2.52.0-py399");
-    for _ in 0..2 {
-        let made = environments.make(image, &mut |_| {}).await;
-        assert!(matches!(made, Err(MakeError::NoPython { .. })), "{made:?}");
-        let [entry] = &environments.list()?[..] else {
-            panic!("not one");
-        };
-        assert!(entry.is_whole && entry.path == wanted.path);
-        assert_eq!(identity(&wanted.path)?, inode);
-    }
     Ok(())
 }
 
