@@ -12,6 +12,8 @@ pub(crate) const ORPHAN: &str = "orphan";
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 
 const ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
+/// So many warnings are more than an answer carries; the others would take memory and never be sent.
+const WARNING_COUNT_MAX: usize = 100;
 const IMMUTABLE: &str = "field is immutable";
 
 /// What is wrong with the metadata of an object that is to be stored.
@@ -36,10 +38,8 @@ pub(crate) fn update(old: &Document, new: &Document) -> Errors {
     let (old, new) = (&old.metadata, &new.metadata);
     let mut errors = Errors::default();
     if old.deletion_timestamp.is_some() {
-        let added = new
-            .finalizers
-            .iter()
-            .filter(|finalizer| !old.finalizers.contains(finalizer));
+        let known: BTreeSet<&String> = old.finalizers.iter().collect();
+        let added = new.finalizers.iter().filter(|it| !known.contains(it));
         let added: Vec<String> = added.map(|finalizer| format!("{finalizer:?}")).collect();
         if !added.is_empty() {
             let why = format!(
@@ -117,6 +117,7 @@ pub(crate) fn finalizer_warnings(ty: &Type, metadata: &Metadata) -> Vec<String> 
         .iter()
         .filter(|name| ty.is_custom() && !is_standard(name));
     bare.filter(|name| !name.contains('/'))
+        .take(WARNING_COUNT_MAX)
         .map(|name| {
             let path = if name.contains('.') {
                 " including a path (/)"

@@ -4,8 +4,8 @@
 //! ```text
 //! DIR/starting    our mark, written first and into an empty directory only; it becomes `format`
 //! DIR/format      the proof: this is a data directory, and whole
-//! DIR/kubeconfig  the way in, while a control plane is up
-//! DIR/state/      everything that is ever removed, replaced or cut
+//! DIR/kubeconfig  the way in, while a control plane is up; replaced and removed if it begins as ours
+//! DIR/state/      everything else that is ever removed, replaced or cut
 //! ```
 //!
 //! Before format 2 all of it lay in `DIR` itself. Such a directory is taken over by renames, one at a time;

@@ -1,4 +1,4 @@
-//! The flight record: every turn of an engine as one line, without secrets, so that a life in
+//! The flight record: every turn of an engine as one line, without the texts of objects, so that a life in
 //! production can be lived again on a laptop. Files and rings are the shell's business.
 //!
 //! What a line shows is on one list, in `shown`; everything else is hidden by the serializer.

@@ -112,18 +112,35 @@ fn start(arguments: &[OsString]) -> Result<(Arc<Node>, Door, Vec<PathBuf>), Stri
 /// Removes what an earlier node left while this one serves. It counts as a client: a node with that to do
 /// is not idle.
 fn clear_up(node: &Arc<Node>, remains: Vec<PathBuf>) -> Option<setup::ClearUp> {
-    if remains.is_empty() || !node.registry.client_came() {
+    if remains.is_empty() {
         return None;
     }
-    let clearing = Arc::clone(node);
-    let then = move || clearing.registry.client_left();
-    let begun = setup::ClearUp::begin(node.paths.clone(), remains, then);
+    let (client, paths) = (Client::came(node)?, node.paths.clone());
+    let begun = setup::ClearUp::begin(move || setup::remove_all(&paths, &remains), client);
     begun
-        .inspect_err(|error| {
-            node.registry.client_left();
-            eprintln!("node: what an earlier node left stays: {error}");
-        })
+        .inspect_err(|error| eprintln!("node: what an earlier node left stays: {error}"))
         .ok()
+}
+
+/// Counts as a client as long as it lives; a panic ends it, too.
+struct Client(Arc<Node>);
+
+impl Client {
+    /// None: the node ends.
+    fn came(node: &Arc<Node>) -> Option<Self> {
+        let is_taken = node.registry.client_came();
+        is_taken.then(|| Self(Arc::clone(node)))
+    }
+
+    fn node(&self) -> &Arc<Node> {
+        &self.0
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        self.0.registry.client_left();
+    }
 }
 
 /// The socket, which asks each caller's user before anything is read.
@@ -168,21 +185,17 @@ fn accept(node: &Arc<Node>, door: &Door) {
             }
         };
         // Counted here and not on the thread, so that the node cannot end in between.
-        if !node.registry.client_came() {
+        let Some(client) = Client::came(node) else {
             continue;
-        }
-        let serving = Arc::clone(node);
+        };
         let spawned = thread::Builder::new()
             .name("call".to_owned())
             .spawn(move || {
-                let served = serve(&serving, stream);
-                serving.registry.client_left();
-                if let Err(error) = served {
+                if let Err(error) = serve(client.node(), stream) {
                     eprintln!("node: call: {error}");
                 }
             });
         if let Err(error) = spawned {
-            node.registry.client_left();
             eprintln!("node: no thread for a call: {error}");
         }
     }

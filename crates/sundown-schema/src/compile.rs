@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::Schema;
 use crate::cel::Rule;
+use crate::choices::Choices;
 use crate::node::{Additional, Checks, Kind, ListType, Node, Ref};
 use crate::pattern::Pattern;
 
@@ -153,7 +154,7 @@ impl Compiler {
             properties_max: count("maxProperties"),
             properties_min: count("minProperties"),
             pattern: text("pattern").map(Pattern::new),
-            choices: choices.cloned().unwrap_or_default().into(),
+            choices: choices.map(|it| Choices::new(it)).unwrap_or_default(),
             all_of: self.nodes_of(members, "allOf"),
             any_of: self.nodes_of(members, "anyOf"),
             one_of: self.nodes_of(members, "oneOf"),

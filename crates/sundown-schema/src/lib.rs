@@ -11,6 +11,7 @@ mod below;
     reason = "expressions are typed as they run: what an operation does not name it does not take"
 )]
 mod cel;
+mod choices;
 mod compile;
 mod duplicates;
 mod embedded;

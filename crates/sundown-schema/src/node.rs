@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::cel::Rule;
+use crate::choices::Choices;
 use crate::pattern::Pattern;
 
 pub(crate) type Ref = Arc<Node>;
@@ -87,7 +88,7 @@ pub(crate) struct Checks {
     pub(crate) properties_max: Option<u64>,
     pub(crate) properties_min: Option<u64>,
     pub(crate) pattern: Option<Pattern>,
-    pub(crate) choices: Box<[Value]>,
+    pub(crate) choices: Choices,
     pub(crate) all_of: Box<[Ref]>,
     pub(crate) any_of: Box<[Ref]>,
     pub(crate) one_of: Box<[Ref]>,

@@ -272,7 +272,7 @@ fn members(
 
 fn choices(checks: Option<&Checks>, value: &Value, path: &str, out: &mut Problems) {
     let Some(checks) = checks else { return };
-    if !checks.choices.is_empty() && !checks.choices.contains(value) {
-        out.push_with(|| Problem::unsupported(path, value, &*checks.choices));
+    if !checks.choices.allow(value) {
+        out.push_with(|| Problem::unsupported(path, value, checks.choices.listed()));
     }
 }

@@ -194,7 +194,7 @@ pub(crate) struct Up {
     /// End when nothing runs and no client has been there for a minute: as `sundown run` starts it
     #[arg(long, hide = true, conflicts_with = "ephemeral")]
     pub(crate) while_used: bool,
-    /// Record what the controllers see and do, without secrets, in this directory
+    /// Record what the controllers see and do, without the texts of objects, in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) flight_record: Option<PathBuf>,
 }

@@ -16,6 +16,8 @@ use crate::process::{self, Done};
 
 /// Bounds a hang; nothing is measured by it.
 const WAIT_MAX: Duration = Duration::from_mins(3);
+/// The same of what has hundreds of thousands of directories to remove, beside whatever else the machine does.
+pub(crate) const LONG: Duration = Duration::from_mins(10);
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Has an account everywhere and owns nothing.
@@ -139,6 +141,11 @@ impl Place {
 
     /// The same of a command that was changed.
     pub(crate) fn end(&self, command: &mut Command) -> Result<Done> {
+        self.end_within(WAIT_MAX, command)
+    }
+
+    /// The same with another bound.
+    pub(crate) fn end_within(&self, bound: Duration, command: &mut Command) -> Result<Done> {
         let said = self.scratch.path().join("said");
         let file = File::create(&said).context("make a file for what is said")?;
         command.stdout(file.try_clone().context("share it")?);
@@ -148,10 +155,10 @@ impl Place {
             if let Some(status) = child.try_wait().context("await it")? {
                 break status;
             }
-            if begun_at.elapsed() > WAIT_MAX {
+            if begun_at.elapsed() > bound {
                 child.kill().context("stop it")?;
                 child.wait().context("await it")?;
-                anyhow::bail!("{command:?} does not end");
+                anyhow::bail!("waited {bound:?} for the end of {command:?}");
             }
             sleep(LOOK_INTERVAL);
         };
@@ -283,6 +290,17 @@ impl Plane<'_> {
         let said = self.ask(&["logs", name])?;
         self.ask(&["delete", "pod", name, "--timeout=60s"])?;
         Ok(said)
+    }
+
+    /// Ends pods and control plane by `down`, which has to succeed.
+    pub(crate) fn end_within(mut self, bound: Duration) -> Result<()> {
+        let down = self
+            .place
+            .end_within(bound, &mut self.place.command(&["down"]))?;
+        ensure!(down.succeeded, "down: {}", down.said);
+        self.is_left = true;
+        self.child.wait().context("await sundown up")?;
+        Ok(())
     }
 
     /// Kills the control plane; its node and pods stay.

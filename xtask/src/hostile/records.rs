@@ -27,6 +27,18 @@ fn manifest() -> String {
     )
 }
 
+/// The same of a job of Ray. Its head has no Ray, and fails: what is told of that counts, too.
+fn ray_job() -> String {
+    format!(
+        "apiVersion: ray.io/v1\nkind: RayJob\nmetadata: {{name: told, annotations: {{note: {MARKER}}}}}\nspec:\n  \
+         entrypoint: python {MARKER}.py\n  submissionMode: HTTPMode\n  metadata: {{note: {MARKER}}}\n  \
+         runtimeEnvYAML: \"env_vars: {{PASSWORD: {MARKER}}}\"\n  \
+         rayClusterSpec:\n    headGroupSpec:\n      rayStartParams: {{redis-password: {MARKER}}}\n      template:\n        \
+         metadata: {{annotations: {{note: {MARKER}}}}}\n        spec:\n          containers:\n          \
+         - {{name: ray-head, image: busybox, env: [{{name: PASSWORD, value: {MARKER}}}]}}\n"
+    )
+}
+
 fn no_record_holds_what_a_pod_was_told(place: &Place) -> Result<()> {
     let record = place.home().join("flight");
     let path = record.display().to_string();
@@ -40,36 +52,46 @@ fn no_record_holds_what_a_pod_was_told(place: &Place) -> Result<()> {
     until("the job is complete", || {
         Ok(up.ask(&["get", "job", "told", "-o", "jsonpath={.status.succeeded}"])? == "1")
     })?;
+    up.create(&ray_job())?;
+    let head = "ray.io/node-type=head";
+    until("the head has failed", || {
+        let status = "jsonpath={.items[*].status.containerStatuses[*]}";
+        let status = up.ask(&["get", "pods", "-l", head, "-o", status])?;
+        Ok(status.contains("terminated"))
+    })?;
     let events = up.ask(&["get", "events", "-A", "-o", "json"])?;
+    ensure!(events.contains("\"told\""), "no Event is about them");
     ensure!(!events.contains(MARKER), "an Event holds it");
     let kubeconfig = place.data().join("kubeconfig").display().to_string();
-    for object in ["pod/told", "job/told"] {
+    for object in ["pod/told", "job/told", "rayjob/told"] {
         let explained = place.call(&["explain", object, "--kubeconfig", &kubeconfig])?;
+        let said = explained.said;
         ensure!(
-            !explained.said.contains(MARKER),
-            "explain holds it: {}",
-            explained.said
+            explained.succeeded && said.contains("told"),
+            "{object}: {said}"
         );
+        ensure!(!said.contains(MARKER), "explain holds it: {said}");
     }
     let log = up.log()?;
+    ensure!(log.contains("TRACE"), "the log of `up` holds nothing");
     ensure!(!log.contains(MARKER), "the log of `up` holds it");
     drop(up);
-    ensure!(search(&record)? > 0, "nothing was recorded");
+    let text = record_without_marker(&record)?;
+    for kind in ["Pod", "Job", "RayJob", "RayCluster"] {
+        ensure!(text.contains(kind), "no {kind} was recorded");
+    }
     Ok(())
 }
 
-/// How many files there are, none of which holds the marker.
-fn search(directory: &Path) -> Result<usize> {
-    let mut count = 0;
+/// All that was recorded; nothing of it holds the marker.
+fn record_without_marker(directory: &Path) -> Result<String> {
+    let mut all = String::new();
     for entry in fs::read_dir(directory).context("list the record")? {
         let path = entry?.path();
         let text = fs::read(&path).with_context(|| path.display().to_string())?;
-        ensure!(
-            !String::from_utf8_lossy(&text).contains(MARKER),
-            "{} holds it",
-            path.display()
-        );
-        count += 1;
+        let text = String::from_utf8_lossy(&text);
+        ensure!(!text.contains(MARKER), "{} holds it", path.display());
+        all.push_str(&text);
     }
-    Ok(count)
+    Ok(all)
 }

@@ -5,16 +5,16 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
+use std::sync::mpsc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-use super::Test;
 use super::directories::OBJECT;
 use super::place::{OTHER, Place, Who, until};
+use super::{Test, skip};
 
 pub(super) const TESTS: &[Test] = &[
     (
@@ -63,6 +63,18 @@ fn get(port: u16, headers: &[String]) -> Result<String> {
     Ok(answer.lines().next().unwrap_or_default().to_owned())
 }
 
+/// Waits for it with a bound.
+fn first_line(from: ChildStdout) -> Result<String> {
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = BufReader::new(from).read_line(&mut line);
+        let _ = send.send(read.map(|_| line));
+    });
+    let line = receive.recv_timeout(Duration::from_mins(3));
+    Ok(line.context("waited 3 minutes for an open forward")??)
+}
+
 fn a_forward_serves_its_own_user_and_no_web_page(place: &Place) -> Result<()> {
     let up = place.up(&[])?;
     up.create(WEB)?;
@@ -78,8 +90,11 @@ fn a_forward_serves_its_own_user_and_no_web_page(place: &Place) -> Result<()> {
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut line = String::new();
-    BufReader::new(holder.stdout.take().context("stdout is piped")?).read_line(&mut line)?;
+    let line = first_line(holder.stdout.take().context("stdout is piped")?);
+    if line.is_err() {
+        holder.kill().context("stop the holder")?;
+    }
+    let line = line?;
     let told: Value = serde_json::from_str(&line).with_context(|| format!("read {line:?}"))?;
     let port = u16::try_from(told["forwarded"]["port"].as_u64().context("a port")?)?;
     let token = told["forwarded"]["token"].as_str().context("a token")?;
@@ -120,6 +135,7 @@ fn judge(place: &Place, port: u16, token: &str) -> Result<()> {
         ensure!(first.contains(code), "{headers:?}: {first:?}, not {code}");
     }
     if place.who == Who::Caller {
+        println!("  not tried: another user at the forward, who needs root");
         return Ok(());
     }
     let script = format!(
@@ -138,37 +154,67 @@ fn judge(place: &Place, port: u16, token: &str) -> Result<()> {
     Ok(())
 }
 
+/// A pod that is told something in confidence, and something else beside it.
+const TOLD: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: told}\nstringData: {key: hunter2-of-a-secret}\n---\n\
+    apiVersion: v1\nkind: Pod\nmetadata: {name: told}\nspec:\n  terminationGracePeriodSeconds: 0\n  containers:\n  \
+    - name: main\n    image: busybox\n    command: [sleep, '7654321']\n    \
+    env: [{name: PASSWORD, valueFrom: {secretKeyRef: {name: told, key: key}}}, {name: PLAIN, value: hunter2-of-a-variable}]\n    \
+    volumeMounts: [{name: told, mountPath: /told}]\n  volumes: [{name: told, secret: {secretName: told}}]\n";
+
+/// Prints what another user reads: files below directories, and the command lines of all processes.
+const READS: &str = r#"
+import os, sys
+for top in sys.argv[1:]:
+    for directory, _, names in os.walk(top):
+        for path in [directory] + [os.path.join(directory, name) for name in names]:
+            if not os.path.islink(path) and os.access(path, os.R_OK): print("reads", path)
+for process in filter(str.isdigit, os.listdir("/proc")):
+    try: line = open(f"/proc/{process}/cmdline", "rb").read()
+    except OSError: continue
+    print("line", line.replace(b"\0", b" "))
+"#;
+
 fn other_users_read_nothing_of_ours(place: &Place) -> Result<()> {
     if place.who == Who::Caller {
-        return Ok(());
+        return skip("a second user needs root");
     }
-    let record = place.home().join("flight").display().to_string();
-    let up = place.up(&["--flight-record", &record])?;
+    let record = place.home().join("flight");
+    let up = place.up(&["--flight-record", &record.display().to_string()])?;
     up.script("runs", "busybox", "echo said")?;
-    // The home of a user is open on many machines; ours is made so.
-    for directory in [
-        place.home(),
-        place.home().join(".local"),
-        place.home().join(".local/state"),
-    ] {
+    up.create(TOLD)?;
+    let places = [
+        place.data(),
+        record.clone(),
+        place.home().join(".cache/sundown"),
+    ];
+    // The home of a user is open on many machines; ours is made so. What was there before Sundown stays so.
+    let above = [".local", ".local/state", ".cache"].map(|it| place.home().join(it));
+    for directory in above.iter().chain([&place.home()]).filter(|it| it.exists()) {
         fs::set_permissions(directory, fs::Permissions::from_mode(0o755))?;
     }
-    let mut find = Command::new("find");
-    find.args([&place.data(), Path::new(&record)])
-        .args(["-readable", "-print"]);
-    find.uid(OTHER)
-        .gid(OTHER)
-        .current_dir("/")
-        .stderr(Stdio::null());
-    let found = find.output().context("run find")?;
-    let found = String::from_utf8_lossy(&found.stdout).into_owned();
-    ensure!(found.trim().is_empty(), "another user reads:\n{found}");
+    let look = || -> Result<String> {
+        let mut other = Command::new("python3");
+        other.args(["-I", "-c", READS]).args(&places);
+        other.uid(OTHER).gid(OTHER).current_dir("/");
+        let said = place.end(&mut other)?.said;
+        let read: Vec<&str> = said.lines().filter(|it| it.starts_with("reads ")).collect();
+        ensure!(read.is_empty(), "another user reads {read:?}");
+        ensure!(!said.contains("hunter2"), "a command line holds it: {said}");
+        Ok(said)
+    };
+    // From its first moment on: whatever is started for it is looked at.
+    until("the pod runs", || {
+        look()?;
+        Ok(up.ask(&["get", "pod", "told", "-o", "jsonpath={.status.phase}"])? == "Running")
+    })?;
+    let said = look()?;
+    ensure!(said.contains("7654321"), "its own line is not seen: {said}");
     Ok(())
 }
 
 fn a_directory_of_another_user_is_refused(place: &Place) -> Result<()> {
     if place.who == Who::Caller {
-        return Ok(());
+        return skip("a second user needs root");
     }
     let victim = place.home().join("victim");
     fs::create_dir(&victim)?;

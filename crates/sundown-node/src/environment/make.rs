@@ -122,7 +122,7 @@ pub(super) async fn make(
         };
         // It would count as one until somebody prunes it. What cannot be removed is removed by the next try.
         let directory = order.directory.to_owned();
-        let _ = apart(order.lock, move || discard(&directory)).await;
+        let _ = apart(order.lock, move || mark::discard(&directory)).await;
         match error {
             // Another Python has other wheels.
             error @ MakeError::NoWheel { .. } if order.python.is_none() => last_error = error,
@@ -137,7 +137,7 @@ async fn clear(order: Order<'_>) -> Result<(), MakeError> {
     let directory = order.directory;
     let what = format!("remove {}", directory.display());
     let removed = directory.to_owned();
-    let removed = apart(order.lock, move || discard(&removed)).await;
+    let removed = apart(order.lock, move || mark::discard(&removed)).await;
     let removed = removed.and_then(|it| it);
     removed.map_err(MakeError::io(what))?;
     let what = format!("make {}", directory.display());
@@ -159,18 +159,6 @@ pub(super) async fn apart<T: Send + 'static>(
         done
     });
     done.await.map_err(io::Error::other)
-}
-
-/// Removes what was begun and not finished.
-fn discard(directory: &Path) -> io::Result<()> {
-    match mark::Found::at(directory) {
-        mark::Found::Unfinished => mark::remove(directory),
-        mark::Found::Empty => mark::remove_empty(directory),
-        mark::Found::Nothing
-        | mark::Found::Foreign
-        | mark::Found::WithoutPython(_)
-        | mark::Found::Whole(_) => Ok(()),
-    }
 }
 
 async fn install(
@@ -203,9 +191,8 @@ pub(super) async fn installer() -> Installer {
     };
     // A shim may be there without the program that it is for.
     let mut command = tool::command(&uv);
-    let command = command.arg("--version").stdout(Stdio::null());
-    let works = command.stderr(Stdio::null()).status().await;
-    if works.is_ok_and(|status| status.success()) {
+    let said = tool::answer(command.arg("--version"), tool::ANSWER_TIME_MAX).await;
+    if said.is_ok_and(|said| said.is_some()) {
         Installer::Uv(uv)
     } else {
         Installer::Pip

@@ -201,8 +201,23 @@ pub(super) fn set_aside(path: &Path) -> io::Result<PathBuf> {
     Ok(free)
 }
 
-/// Moves what was set aside back to its place, unless something is there.
+/// Removes what was begun and not finished: nothing can run in it.
+///
+/// Assumes: its lock is held.
+pub(super) fn discard(path: &Path) -> io::Result<()> {
+    match Found::at(path) {
+        Found::Unfinished => remove(path),
+        Found::Empty => remove_empty(path),
+        Found::Nothing | Found::Foreign | Found::WithoutPython(_) | Found::Whole(_) => Ok(()),
+    }
+}
+
+/// Moves what was set aside back to its place, over what was begun there and not finished; unless something
+/// else is there by now.
+///
+/// Assumes: the lock of the place is held.
 pub(super) fn put_back(aside: &Path, path: &Path) -> io::Result<()> {
+    discard(path)?;
     match Found::at(path) {
         Found::Nothing => fs::rename(aside, path),
         Found::Foreign

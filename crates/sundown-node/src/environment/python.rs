@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use super::hidden::Hidden;
 use super::recipe::PythonVersion;
-use super::tool::{self, ISOLATED};
+use super::tool::{self, ISOLATED, Silent};
 use serde::Deserialize;
 
 /// What every interpreter is asked.
@@ -30,11 +30,19 @@ pub(super) struct Python {
 
 /// What interpreters answered. Each question starts a process, and a loaded machine needs seconds for
 /// it; an answer holds as long as neither the program nor the interpreter behind it is touched.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Known {
     answers: Mutex<BTreeMap<PathBuf, Answer>>,
     /// An interpreter whose library lies around one of these is passed over.
     hidden: Hidden,
+    /// How long an interpreter may take for its answer.
+    answer_time_max: Duration,
+}
+
+impl Default for Known {
+    fn default() -> Self {
+        Self::hiding(Hidden::default())
+    }
 }
 
 /// The interpreters that may serve, best first.
@@ -56,8 +64,9 @@ impl Known {
     /// Passes over what would show one of these to pods.
     pub(super) fn hiding(hidden: Hidden) -> Self {
         Self {
+            answers: Mutex::default(),
             hidden,
-            ..Self::default()
+            answer_time_max: tool::ANSWER_TIME_MAX,
         }
     }
 
@@ -114,22 +123,24 @@ impl Known {
     }
 
     async fn fitting(&self, program: &Path, version: PythonVersion) -> Option<Python> {
-        let python = self.ask(program).await?;
+        let python = self.ask(program).await.ok().flatten()?;
         (python.version == version).then_some(python)
     }
 
-    /// What a program is.
-    pub(super) async fn ask(&self, program: &Path) -> Option<Python> {
+    /// What a program is; None: no interpreter.
+    pub(super) async fn ask(&self, program: &Path) -> Result<Option<Python>, Silent> {
         if let Some(python) = self.remembered(program) {
-            return Some(python);
+            return Ok(Some(python));
         }
-        let python = ask(program).await?;
+        let Some(python) = ask(program, self.answer_time_max).await? else {
+            return Ok(None);
+        };
         if let Some(changed_at) = changed_at(program, &python) {
             let python = python.clone();
             let answer = Answer { changed_at, python };
             self.answers().insert(program.to_owned(), answer);
         }
-        Some(python)
+        Ok(Some(python))
     }
 
     fn remembered(&self, program: &Path) -> Option<Python> {
@@ -152,11 +163,11 @@ fn changed_at(program: &Path, python: &Python) -> Option<(SystemTime, SystemTime
     Some((of(program)?, of(&python.executable)?))
 }
 
-async fn ask(program: &Path) -> Option<Python> {
+async fn ask(program: &Path, answer_time_max: Duration) -> Result<Option<Python>, Silent> {
     let mut command = tool::command(program);
-    let output = command.args([ISOLATED, "-c", QUESTION]).output();
-    let output = output.await.ok().filter(|it| it.status.success())?;
-    serde_json::from_slice(&output.stdout).ok()
+    command.args([ISOLATED, "-c", QUESTION]);
+    let said = tool::answer(&mut command, answer_time_max).await?;
+    Ok(said.and_then(|said| serde_json::from_slice(&said).ok()))
 }
 
 fn candidates((major, minor): PythonVersion) -> BTreeSet<PathBuf> {
@@ -185,9 +196,9 @@ fn of_pyenv(start: &str) -> Vec<PathBuf> {
 async fn of_uv((major, minor): PythonVersion) -> Option<PathBuf> {
     let version = format!("{major}.{minor}");
     let mut command = tool::command(&tool::find("uv")?);
-    let found = command.args(["python", "find", &version]).output();
-    let found = found.await.ok().filter(|it| it.status.success())?;
-    let text = String::from_utf8(found.stdout).ok()?;
+    command.args(["python", "find", &version]);
+    let found = tool::answer(&mut command, tool::ANSWER_TIME_MAX).await;
+    let text = String::from_utf8(found.ok().flatten()?).ok()?;
     Some(PathBuf::from(text.trim())).filter(|it| it.is_absolute())
 }
 

@@ -155,26 +155,41 @@ impl Environments {
             python,
             installer: self.installer().await,
         };
-        let found = match make::make(order, &self.pythons, tell).await {
-            Ok(found) => found,
-            Err(error) => {
-                // What was there before is there again. Where that fails it stays aside, where a prune removes it.
-                let _ = aside.map(|aside| mark::put_back(&aside, path));
-                return Err(error);
-            }
-        };
-        let what = format!("finish {}", path.display());
-        let counted = path.clone();
-        let bytes = make::apart(&lock, move || mark::bytes(&counted)).await;
+        let made = self.made(order, wanted.sources.list(), tell).await;
+        if made.is_err() {
+            // What was begun goes, and what was there before is there again. Where that fails it stays aside,
+            // where a prune removes it.
+            let path = path.clone();
+            let _ = make::apart(&lock, move || match aside {
+                Some(aside) => mark::put_back(&aside, &path),
+                None => mark::discard(&path),
+            })
+            .await;
+        }
+        made.map(|mark| virtual_environment(path, &mark.prefix))
+    }
+
+    /// Makes an environment to its end.
+    async fn made(
+        &self,
+        order: Order<'_>,
+        sources: &[String],
+        tell: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Mark, MakeError> {
+        let found = make::make(order, &self.pythons, tell).await?;
+        let path = order.directory;
+        let counted = path.to_owned();
+        let bytes = make::apart(order.lock, move || mark::bytes(&counted)).await;
         let mark = Mark {
-            requirements: wanted.requirements,
+            requirements: order.requirements.to_vec(),
             python: found.version,
             prefix: found.prefix,
-            sources: Some(wanted.sources.list().to_vec()),
+            sources: Some(sources.to_vec()),
             bytes: bytes.ok(),
         };
+        let what = format!("finish {}", path.display());
         mark::finish(path, &mark).map_err(MakeError::io(what))?;
-        Ok(virtual_environment(path, &mark.prefix))
+        Ok(mark)
     }
 
     async fn wanted(
@@ -284,7 +299,20 @@ impl Environments {
                 "the image rule names {path}, which is not a directory"
             ));
         }
-        let python = self.pythons.ask(&path.join("bin/python")).await;
+        // Its Python runs here, outside of every pod.
+        let program = path.join("bin/python");
+        if let Err(error) = trust(&[path, &program]) {
+            let path = path.display();
+            return Standing::Unavailable(format!(
+                "the image rule names {path}, which cannot be trusted: {error}"
+            ));
+        }
+        let Ok(python) = self.pythons.ask(&program).await else {
+            let program = program.display();
+            return Standing::Unavailable(format!(
+                "the image rule names an environment whose {program} does not answer"
+            ));
+        };
         let prefix = python.map_or_else(|| path.to_owned(), |python| python.prefix);
         let revealed = |it: &Path| self.pythons.revealed_by(it);
         if let Some(why) = revealed(path).or_else(|| revealed(&prefix)) {
@@ -357,6 +385,16 @@ fn make_room(
         Way::RemoveFirst => mark::remove(path).map(|()| None).map_err(what("remove")),
         Way::SetAsideFirst => mark::set_aside(path).map(Some).map_err(what("set aside")),
     }
+}
+
+/// Whether nobody else can write to or replace any of these; else why, in words.
+fn trust(paths: &[&Path]) -> Result<(), String> {
+    let mut checked = paths.iter().map(|path| sundown_files::check(path));
+    let distrusted = checked.find_map(Result::err);
+    distrusted.map_or(Ok(()), |error| match error.source() {
+        Some(cause) => Err(format!("{error}: {cause}")),
+        None => Err(error.to_string()),
+    })
 }
 
 fn nameless(name: &str) -> String {

@@ -6,8 +6,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use tokio::process::Command;
+use tokio::time::timeout;
 
 /// Python's own word for: neither its variables, nor the working directory, nor the packages in the
 /// user's home.
@@ -78,6 +80,25 @@ pub(super) fn find(name: &str) -> Option<PathBuf> {
 pub(super) fn directories(path: &OsStr) -> Vec<PathBuf> {
     let all = std::env::split_paths(path);
     all.filter(|it| it.is_absolute()).collect()
+}
+
+/// How long a tool may take to say what it is. A loaded machine needs seconds for it; what takes longer would
+/// hold up the pods that wait for it.
+pub(super) const ANSWER_TIME_MAX: Duration = Duration::from_secs(30);
+
+/// A tool did not end within its time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Silent;
+
+/// What a tool prints; None: it cannot be started, or fails. One that does not end is killed.
+pub(super) async fn answer(
+    command: &mut Command,
+    time_max: Duration,
+) -> Result<Option<Vec<u8>>, Silent> {
+    let output = timeout(time_max, command.output()).await;
+    let output = output.map_err(|_| Silent)?.ok();
+    let output = output.filter(|it| it.status.success());
+    Ok(output.map(|it| it.stdout))
 }
 
 /// A call of a tool that knows nothing of the working directory.

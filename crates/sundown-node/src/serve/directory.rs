@@ -13,8 +13,8 @@ use crate::paths::{NodePaths, PodPaths};
 use crate::record::{self, Identity};
 use crate::spec::{PodSpec, is_plain_name};
 
-/// How many removals of what one pod left may have been cut short; after that it stays where it is until
-/// a removal ends.
+/// How many removals of what one pod left may have been cut short, each in a directory of its own; what more
+/// there is shares the last one.
 const ASIDE_COUNT_MAX: usize = 16;
 
 /// Writes who the pod is.
@@ -43,13 +43,16 @@ pub(super) fn clear(paths: &NodePaths, uid: &str) -> io::Result<()> {
 /// Takes the same out of the pod's directory, for a removal that may take its time; gives where it is.
 ///
 /// # Assumes
-/// Nothing of the pod runs, so nothing is mounted there.
+/// Nothing of the pod runs, so nothing is mounted there; and nothing of it is being removed.
 pub(super) fn set_aside(paths: &NodePaths, uid: &str) -> io::Result<PathBuf> {
     check(uid)?;
     move_aside(paths, uid, &written(&paths.pod(uid)))
 }
 
 /// Takes the whole directory of a pod out of the way: half a directory must not be taken for a pod.
+///
+/// # Assumes
+/// As [`set_aside`], unless there is a free name.
 pub(super) fn set_aside_whole(paths: &NodePaths, uid: &str) -> io::Result<PathBuf> {
     check(uid)?;
     move_aside(paths, uid, &[paths.pod(uid).dir().to_owned()])
@@ -58,8 +61,11 @@ pub(super) fn set_aside_whole(paths: &NodePaths, uid: &str) -> io::Result<PathBu
 /// Not finding one of them is success.
 fn move_aside(paths: &NodePaths, uid: &str, directories: &[PathBuf]) -> io::Result<PathBuf> {
     let aside = make_aside(paths, uid)?;
-    for (number, directory) in directories.iter().enumerate() {
-        match fs::rename(directory, aside.join(number.to_string())) {
+    let free = (0..u64::MAX).map(|number| aside.join(number.to_string()));
+    let mut free = free.filter(|place| !exists(place));
+    for directory in directories {
+        let place = free.next().ok_or(io::ErrorKind::AlreadyExists)?;
+        match fs::rename(directory, place) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             Ok(()) | Err(_) => {}
         }
@@ -67,16 +73,17 @@ fn move_aside(paths: &NodePaths, uid: &str, directories: &[PathBuf]) -> io::Resu
     Ok(aside)
 }
 
-/// A directory of its own, with a name that no node takes for a pod.
+/// A directory of its own, with a name that no node takes for a pod; the last one, if all names are taken.
 fn make_aside(paths: &NodePaths, uid: &str) -> io::Result<PathBuf> {
+    let mut last = Err(io::ErrorKind::AlreadyExists.into());
     for aside in asides(paths, uid) {
         match fs::DirBuilder::new().mode(0o700).create(&aside) {
             // Of a node that was killed over it, or of a removal that is under way.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => last = Ok(aside),
             made => return made.map(|()| aside),
         }
     }
-    Err(io::ErrorKind::AlreadyExists.into())
+    last
 }
 
 fn asides(paths: &NodePaths, uid: &str) -> impl Iterator<Item = PathBuf> {
@@ -164,8 +171,16 @@ impl Drop for Removal<'_> {
 pub(super) fn remove(paths: &NodePaths, uid: &str) -> io::Result<()> {
     check(uid)?;
     if exists(paths.pod(uid).dir()) {
+        // Nothing is moved into what is just being removed.
+        if asides(paths, uid).all(|aside| exists(&aside)) {
+            remove_asides(paths, uid)?;
+        }
         set_aside_whole(paths, uid)?;
     }
+    remove_asides(paths, uid)
+}
+
+fn remove_asides(paths: &NodePaths, uid: &str) -> io::Result<()> {
     let mut left = asides(paths, uid).filter(|aside| exists(aside));
     left.try_for_each(|aside| remove_all(paths, &aside))
 }
@@ -194,5 +209,32 @@ mod tests {
             assert_eq!(both, [Ok(()), Ok(())]);
             assert!(record::names(&paths.pods_dir()).is_empty());
         }
+    }
+    /// The removal failed before it removed any of them, so that the pod stayed as long as they did.
+    #[test]
+    fn a_pod_is_removed_with_all_that_cut_removals_left_of_it() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = NodePaths::new(home.path()).unwrap();
+        for aside in asides(&paths, "often") {
+            fs::create_dir_all(aside.join("0")).unwrap();
+        }
+        fs::create_dir_all(paths.pod("often").volumes()).unwrap();
+        remove(&paths, "often").unwrap();
+        assert!(record::names(&paths.pods_dir()).is_empty());
+    }
+
+    /// It stayed under its name, and the next pod with that name was written into it.
+    #[test]
+    fn what_is_moved_when_no_name_is_free_shares_the_last_one() {
+        let home = tempfile::tempdir().unwrap();
+        let paths = NodePaths::new(home.path()).unwrap();
+        for aside in asides(&paths, "half") {
+            fs::create_dir_all(aside.join("0")).unwrap();
+        }
+        fs::create_dir_all(paths.pod("half").volumes()).unwrap();
+        let aside = set_aside_whole(&paths, "half").unwrap();
+        assert!(!paths.pod("half").dir().exists(), "its name is free");
+        assert_eq!(Some(&aside), asides(&paths, "half").last().as_ref());
+        assert!(aside.join("0").is_dir() && aside.join("1").is_dir());
     }
 }

@@ -202,26 +202,30 @@ pub(super) fn find_lost(paths: &NodePaths) -> Lost {
     lost
 }
 
+/// Removes what an earlier node left.
+pub(super) fn remove_all(paths: &NodePaths, remains: &[PathBuf]) {
+    for directory in remains {
+        if let Err(error) = directory::remove_all(paths, directory) {
+            eprintln!("node: {}: {error}", directory.display());
+        }
+    }
+}
+
 /// What is being removed beside the node's other work.
 pub(super) struct ClearUp(mpsc::Receiver<()>);
 
 impl ClearUp {
-    /// Removes what an earlier node left, on a thread of its own.
+    /// Does it on a thread of its own, and drops what is held for it at its end, also if that is a panic.
     pub(super) fn begin(
-        paths: NodePaths,
-        remains: Vec<PathBuf>,
-        then: impl FnOnce() + Send + 'static,
+        work: impl FnOnce() + Send + 'static,
+        held: impl Send + 'static,
     ) -> io::Result<Self> {
         let (end, ended) = mpsc::channel();
         let clears_up = thread::Builder::new().name("clears-up".to_owned());
         clears_up.spawn(move || {
-            for directory in remains {
-                if let Err(error) = directory::remove_all(&paths, &directory) {
-                    eprintln!("node: {}: {error}", directory.display());
-                }
-            }
-            drop(end);
-            then();
+            let _held = held;
+            let _end: mpsc::Sender<()> = end;
+            work();
         })?;
         Ok(Self(ended))
     }
@@ -289,7 +293,8 @@ mod tests {
         assert!(!paths.pod("half").dir().exists(), "its name is free");
         assert_eq!(lost.remains.len(), 3, "{:?}", lost.remains);
 
-        let clearing = ClearUp::begin(paths.clone(), lost.remains, || {}).unwrap();
+        let (clears, remains) = (paths.clone(), lost.remains);
+        let clearing = ClearUp::begin(move || remove_all(&clears, &remains), ()).unwrap();
         clearing.wait();
         assert_eq!(record::names(&paths.pods_dir()), ["whole"]);
 
@@ -298,6 +303,17 @@ mod tests {
         directory::remove(&paths, "whole").unwrap();
         assert!(record::names(&paths.pods_dir()).is_empty());
         directory::remove(&paths, "whole").unwrap();
+    }
+
+    /// It counts as a client: a node that waits for one that never leaves is never idle again.
+    #[test]
+    fn a_clearing_up_that_panics_holds_nothing_any_more() {
+        let (held, is_held) = mpsc::channel::<()>();
+        let panics = || std::panic::resume_unwind(Box::new("a bug"));
+        let clearing = ClearUp::begin(panics, held).unwrap();
+        clearing.wait();
+        let ended = is_held.recv_timeout(sundown_testing::BOUND);
+        assert_eq!(ended, Err(mpsc::RecvTimeoutError::Disconnected));
     }
 
     #[test]

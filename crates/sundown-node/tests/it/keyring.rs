@@ -85,9 +85,8 @@ pub(crate) fn keys_of_the_starter_reach_no_container() -> Result<()> {
             return Ok(());
         }
     };
-    let here = Command::new(std::env::current_exe()?)
-        .args([SEES_KEYS, &key])
-        .output()?;
+    let mut look = Command::new(std::env::current_exe()?);
+    let here = sundown_testing::output(look.args([SEES_KEYS, &key]))?;
     let here = Sight::read(&String::from_utf8(here.stdout)?)?;
     ensure!(here.has_key, "the test itself is blind: {here:?}");
     block_on(async {

@@ -170,11 +170,22 @@ pub(crate) fn the_host_dials_probes_and_forwards() -> Result<()> {
 }
 
 async fn exchange(at: SocketAddr, request: &str) -> Result<String> {
-    let mut stream = tokio::net::TcpStream::connect(at).await?;
-    stream.write_all(request.as_bytes()).await?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await?;
-    Ok(text)
+    let first = request.lines().next().unwrap_or_default();
+    within(format!("the whole answer of {at} to {first}"), async {
+        let mut stream = tokio::net::TcpStream::connect(at).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut text = String::new();
+        stream.read_to_string(&mut text).await?;
+        anyhow::Ok(text)
+    })
+    .await?
+}
+
+/// The next line of a connection, with its end.
+async fn next_line(stream: &mut BufReader<tokio::net::TcpStream>, what: &str) -> Result<String> {
+    let mut line = String::new();
+    within(what, stream.read_line(&mut line)).await??;
+    Ok(line)
 }
 
 /// A server that says what reached it: a line for each request, and what comes after an upgrade, in capitals.
@@ -264,16 +275,14 @@ pub(crate) fn a_forward_judges_every_request_of_a_connection() -> Result<()> {
         let shout = format!("GET /tail HTTP/1.1\r\n{proof}{upgrade}\r\n");
         let mut stream = BufReader::new(tokio::net::TcpStream::connect(at).await?);
         stream.write_all(shout.as_bytes()).await?;
-        let mut line = String::new();
-        stream.read_line(&mut line).await?;
+        let mut line = next_line(&mut stream, "the answer to an upgrade").await?;
         ensure!(line.starts_with("HTTP/1.1 101 "), "{line}");
         while !line.trim().is_empty() {
-            line.clear();
-            stream.read_line(&mut line).await?;
+            line = next_line(&mut stream, "the end of its head").await?;
         }
         stream.write_all(b"hello\n").await?;
-        stream.read_line(&mut line).await?;
-        ensure!(line.ends_with("HELLO\n"), "{line}");
+        let line = next_line(&mut stream, "an echo behind the upgrade").await?;
+        ensure!(line == "HELLO\n", "{line}");
         let foreign =
             format!("GET /tail HTTP/1.1\r\n{proof}{upgrade}Origin: http://evil.example\r\n\r\n");
         let found = exchange(at, &foreign).await?;

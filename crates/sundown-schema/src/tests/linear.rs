@@ -57,6 +57,19 @@ fn a_long_list_with_keys_is_compared_with_an_old_one_in_one_pass() {
     );
 }
 
+/// Each value was compared with all choices: hours for two lists as long as requests may be.
+#[test]
+fn a_long_list_of_values_is_looked_up_in_a_long_list_of_choices_in_one_pass() {
+    let choices: Vec<String> = (0..200_000).map(|it| format!("{it:08}")).collect();
+    let schema = Compiler::default().compile(&json!({ "type": "object", "properties": {
+        "l": { "type": "array", "items": { "type": "string", "enum": choices } },
+    } }));
+    let last_first: Vec<&String> = choices.iter().rev().collect();
+    assert_eq!(schema.validate(&json!({ "l": last_first }), None).len(), 0);
+    let problems = schema.validate(&json!({ "l": ["00000001", "1"] }), None);
+    assert_eq!(problems.len(), 1, "what is not listed is refused");
+}
+
 /// One name of a megabyte was copied for each of the many that stand below it.
 #[test]
 fn a_long_name_is_not_copied_for_each_of_those_below_it() {

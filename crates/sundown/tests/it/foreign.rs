@@ -3,18 +3,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Result, ensure};
 
-use crate::process::sundown;
-
-/// A refusal takes milliseconds. It bounds a control plane that came up.
-const PATIENCE: Duration = Duration::from_mins(3);
+use crate::process::{stderr, sundown};
 
 /// Every name that Sundown has ever given, with something of the user's behind it.
 const DIRECTORIES: [&str; 6] = ["building", "db", "node", "ready", "scratch", "state"];
@@ -55,30 +50,11 @@ fn content(directory: &Path) -> Result<Content> {
     Ok(found)
 }
 
-/// Runs a command to its end; gives its exit code and what it complained about.
+/// Runs a command to its end; gives its exit code and what it complained about. A refusal takes milliseconds: the
+/// bound is for a control plane that came up.
 fn ended(mut command: Command) -> Result<(Option<i32>, String)> {
-    command.stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut child = command.spawn()?;
-    let mut stderr = child.stderr.take().context("stderr is piped")?;
-    let said = std::thread::spawn(move || {
-        let mut said = String::new();
-        let _ = stderr.read_to_string(&mut said);
-        said
-    });
-    let begun_at = Instant::now();
-    let code = loop {
-        if let Some(status) = child.try_wait()? {
-            break status.code();
-        }
-        if begun_at.elapsed() > PATIENCE {
-            child.kill()?;
-            child.wait()?;
-            bail!("{command:?} does not end");
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    let said = said.join().ok().context("read what it said")?;
-    Ok((code, said))
+    let output = sundown_testing::output(&mut command)?;
+    Ok((output.status.code(), stderr(&output)))
 }
 
 /// Tries every command on a directory. Each must refuse it by name and say what to do, and everything

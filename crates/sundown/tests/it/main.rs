@@ -7,6 +7,7 @@ mod db;
 mod dependencies;
 mod first_day_end_to_end;
 mod foreign;
+mod foreign_sockets;
 mod home;
 mod hostile_manifests_end_to_end;
 mod node_end_to_end;

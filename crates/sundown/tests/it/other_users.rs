@@ -8,21 +8,21 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
-use sundown_testing::{BOUND, Lines};
+use sundown_testing::BOUND;
 
 use crate::plane::{PAUSE, PODS, Plane};
 use crate::process::{Up, stderr, sundown};
 
 const SERVICES: &str = "/api/v1/namespaces/default/services";
 /// A user that every system has, and that owns nothing.
-const STRANGER: u32 = 65534;
+pub(crate) const STRANGER: u32 = 65534;
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     if !is_root {
         eprintln!("skipped: a second user needs root");
@@ -31,7 +31,7 @@ fn is_root() -> bool {
 }
 
 /// A program of the other user.
-fn as_stranger(program: &str, arguments: &[&str]) -> Command {
+pub(crate) fn as_stranger(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.uid(STRANGER).gid(STRANGER).current_dir("/");
     command.stdin(Stdio::null()).args(arguments);
@@ -104,7 +104,7 @@ impl Served {
 }
 
 /// A socket of a data directory, wherever in it that lies.
-fn socket(data: &Path, name: &str) -> Result<PathBuf> {
+pub(crate) fn socket(data: &Path, name: &str) -> Result<PathBuf> {
     let mut places = vec![data.to_owned()];
     for entry in fs::read_dir(data)?.flatten() {
         places.push(entry.path());
@@ -131,7 +131,8 @@ impl Forward {
         stream.write_all(format!("{ask}\n").as_bytes())?;
         let mut open = BufReader::new(stream);
         let mut line = String::new();
-        open.read_line(&mut line)?;
+        let read = open.read_line(&mut line);
+        read.with_context(|| format!("an answer of {} to {ask}", socket.display()))?;
         let answer: Value = serde_json::from_str(&line)?;
         let forwarded = &answer["forwarded"];
         let Some(port) = forwarded["port"].as_u64() else {
@@ -167,7 +168,8 @@ impl Forward {
         stream.set_read_timeout(Some(BOUND))?;
         stream.write_all(format!("{request}\r\n").as_bytes())?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer)?;
+        let read = stream.read_to_end(&mut answer);
+        read.with_context(|| format!("an answer of the forward to GET {path} {headers:?}"))?;
         Ok(String::from_utf8_lossy(&answer).into_owned())
     }
 }
@@ -249,129 +251,6 @@ s.close()
 print("closed" if answer == b"" else answer)
 "#;
 
-/// A program of the other user that is ended with the test.
-struct Stranger(Child);
-
-impl Stranger {
-    /// Starts it and waits for its first line.
-    fn start(mut command: Command) -> Result<Self> {
-        let mut child = command.stdout(Stdio::piped()).spawn()?;
-        let lines = Lines::of(child.stdout.take().context("stdout is piped")?);
-        let stranger = Self(child);
-        let line = lines.next("the other user's program")?;
-        ensure!(
-            line.as_deref() == Some("ready"),
-            "the other user's program says {line:?}"
-        );
-        Ok(stranger)
-    }
-}
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Passes for a control plane whose kubeconfig runs a program. Ends by itself should the test be killed.
-const PRETENDS: &str = r#"
-import json, os, signal, socket, sys
-signal.alarm(300)
-place = sys.argv[1]
-s = socket.socket(socket.AF_UNIX)
-s.bind(place + "/control.sock")
-os.chmod(place + "/control.sock", 0o777)
-s.listen()
-print("ready", flush=True)
-hello = {"version": "0.1.0", "pid": 1, "url": "https://127.0.0.1:1", "kubeconfig": place + "/evil"}
-while True:
-    c, _ = s.accept()
-    try:
-        c.recv(1000)
-        c.sendall(json.dumps({"hello": hello}).encode() + b"\n")
-    except OSError:
-        pass
-"#;
-
-#[test]
-fn a_control_socket_of_another_user_is_not_believed() -> Result<()> {
-    if !is_root() {
-        return Ok(());
-    }
-    let home = tempfile::tempdir()?;
-    let data = home.path().join("data");
-    fs::create_dir(&data)?;
-    for place in [home.path(), &data] {
-        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
-    }
-    std::os::unix::fs::chown(&data, Some(STRANGER), Some(STRANGER))?;
-    let marker = home.path().join("marker");
-    let evil = json!({"apiVersion": "v1", "kind": "Config", "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "u", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1",
-            "command": "touch", "args": [marker], "interactiveMode": "Never"}}}]});
-    fs::write(data.join("evil"), evil.to_string())?;
-    let place = data.display().to_string();
-    let _stranger = Stranger::start(as_stranger("python3", &["-c", PRETENDS, &place]))?;
-    let job = home.path().join("job.yaml");
-    fs::write(
-        &job,
-        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n",
-    )?;
-    let job = job.display().to_string();
-    for command in [&["status"][..], &["down"], &["run", &job]] {
-        let mut command = sundown(home.path(), command);
-        let output = sundown_testing::output(command.args(["--data-dir", &place]))?;
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{command:?} {said}");
-        assert!(said.contains("belongs to user 65534"), "{command:?} {said}");
-        assert!(said.contains(&place), "{command:?} {said}");
-    }
-    assert!(
-        !marker.exists(),
-        "a program of the other user's kubeconfig ran"
-    );
-    Ok(())
-}
-
-/// With modes that let others in, as a careless user may set them.
-#[test]
-fn sockets_answer_their_own_user_only() -> Result<()> {
-    if !is_root() {
-        return Ok(());
-    }
-    let home = tempfile::tempdir()?;
-    let up = Up::start_durable(home.path(), &[])?;
-    let data = PathBuf::from(up.started["data"].as_str().context("a directory")?);
-    let socket = socket(&data, "control.sock")?;
-    for place in socket
-        .ancestors()
-        .skip(1)
-        .take_while(|it| it.starts_with(home.path()))
-    {
-        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?;
-    }
-    fs::set_permissions(&socket, fs::Permissions::from_mode(0o666))?;
-    let asks = "import socket, sys; s = socket.socket(socket.AF_UNIX); s.settimeout(60)
-s.connect(sys.argv[1])
-try:
-    s.sendall(b'\"status\"\\n')
-    print('answer', s.recv(100))
-except OSError:
-    print('answer', b'')";
-    let place = socket.display().to_string();
-    let output = sundown_testing::output(&mut as_stranger("python3", &["-c", asks, &place]))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, "answer b''\n", "{}", stderr(&output));
-    let output = sundown_testing::output(Command::new("python3").args(["-c", asks, &place]))?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.contains("runsPods"), "{said}");
-    assert_eq!(up.terminate()?, Some(0));
-    Ok(())
-}
-
 /// Everything that another user can come to below a directory.
 fn open_to_others(place: &Path, found: &mut Vec<String>) -> Result<()> {
     let Ok(about) = fs::symlink_metadata(place) else {
@@ -435,4 +314,58 @@ fn nothing_that_is_kept_can_be_read_by_others() -> Result<()> {
     }
     assert_eq!(found, Vec::<String>::new());
     Ok(())
+}
+
+/// Tells every command line of the machine, one per line, as the other user sees them if there can be one.
+fn command_lines() -> Result<String> {
+    let looks =
+        "for it in /proc/[0-9]*/cmdline; do tr '\\0' ' ' < $it; echo; done 2>/dev/null; true";
+    let mut look = if rustix::process::geteuid().is_root() {
+        as_stranger("sh", &["-c", looks])
+    } else {
+        let mut look = Command::new("sh");
+        look.args(["-c", looks]);
+        look
+    };
+    let output = sundown_testing::output(&mut look)?;
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Every user of the machine reads them.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_pod_is_told_in_confidence_stands_in_no_command_line() -> Result<()> {
+    const MARKER: &str = "hunter2-of-command-lines";
+    // No other process has this one.
+    const SLEEPS: &str = "7654321";
+    let home = tempfile::tempdir()?;
+    let plane = Plane::start(home.path()).await?;
+    let secret = json!({ "metadata": { "name": "told" }, "stringData": { "key": MARKER } });
+    let secrets = "/api/v1/namespaces/default/secrets";
+    plane.send("POST", secrets, &secret).await?;
+    let from = json!({ "secretKeyRef": { "name": "told", "key": "key" } });
+    let main = json!({
+        "name": "main", "image": "busybox", "command": ["sleep", SLEEPS],
+        "env": [{ "name": "PASSWORD", "valueFrom": from }, { "name": "PLAIN", "value": MARKER }],
+        "volumeMounts": [{ "name": "told", "mountPath": "/told" }],
+    });
+    let pod = json!({ "metadata": { "name": "told" }, "spec": {
+        "restartPolicy": "Never", "terminationGracePeriodSeconds": 0, "containers": [main],
+        "volumes": [{ "name": "told", "secret": { "secretName": "told" } }],
+    } });
+    plane.send("POST", PODS, &pod).await?;
+    let begun_at = Instant::now();
+    // From its first moment on: whatever is started for it is looked at.
+    loop {
+        let lines = command_lines()?;
+        ensure!(!lines.contains(MARKER), "a command line holds it: {lines}");
+        let pod = plane.get(&format!("{PODS}/told")).await?;
+        if pod["status"]["phase"] == "Running" {
+            break;
+        }
+        ensure!(begun_at.elapsed() < BOUND, "the pod does not run: {pod}");
+    }
+    let lines = command_lines()?;
+    ensure!(lines.contains(SLEEPS), "its own line is not seen: {lines}");
+    ensure!(!lines.contains(MARKER), "a command line holds it: {lines}");
+    plane.end().await
 }

@@ -109,6 +109,42 @@ fn what_is_set_aside_is_kept_under_a_name_of_its_own() -> Result<()> {
     Ok(())
 }
 
+/// Full disks fail at any step. What had been begun kept the place, and the environment of before lay
+/// aside, where nothing but a prune finds it.
+#[test]
+fn what_was_set_aside_comes_back_over_what_was_only_begun() -> Result<()> {
+    let home = tempdir()?;
+    let path = home.path().join("ray-2.52.0-py3");
+    fs::write(lock_file(&path), "")?;
+    for (begun, is_back) in [
+        ("nothing", true),
+        ("empty", true),
+        ("unfinished", true),
+        ("whole", false),
+        ("foreign", false),
+    ] {
+        begin(&path)?;
+        fs::write(path.join("kept"), begun)?;
+        let aside = set_aside(&path)?;
+        match begun {
+            "empty" => fs::create_dir(&path)?,
+            "unfinished" => begin(&path)?,
+            "whole" => {
+                begin(&path)?;
+                finish(&path, &a_mark(home.path()))?;
+            }
+            "foreign" => fs::write(&path, "mine")?,
+            _ => {}
+        }
+        put_back(&aside, &path)?;
+        let kept = fs::read_to_string(path.join("kept"));
+        assert_eq!(kept.is_ok_and(|it| it == begun), is_back, "{begun}");
+        assert_eq!(aside.exists(), !is_back, "{begun}");
+        fs::rename(&path, home.path().join(begun))?;
+    }
+    Ok(())
+}
+
 #[test]
 fn room_is_counted_without_following_links() -> Result<()> {
     let home = tempdir()?;

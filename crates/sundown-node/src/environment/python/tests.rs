@@ -82,3 +82,18 @@ async fn an_interpreter_around_the_home_directory_is_passed_over_and_named() -> 
     assert_eq!(choice.pythons.len(), 1);
     Ok(())
 }
+
+/// A question had no bound: a program that does not end held up the pods of its image for ever.
+#[tokio::test]
+async fn an_interpreter_that_does_not_answer_is_given_up() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let program = home.path().join("python");
+    sundown_testing::write_program(&program, "#!/bin/sh\nexec sleep 600\n")?;
+    let known = Known {
+        answer_time_max: Duration::from_millis(50),
+        ..Known::default()
+    };
+    let asked = sundown_testing::within("the end of the question", known.ask(&program)).await?;
+    assert_eq!(asked, Err(Silent));
+    Ok(())
+}

@@ -1,11 +1,13 @@
 //! What is in the cache and what is not.
 
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 
 use anyhow::Result;
 
 use super::*;
+
+mod failed;
 
 fn in_directory(path: &Path) -> Environments {
     Environments::new(path.to_owned(), Rules::default())
@@ -319,32 +321,6 @@ async fn what_is_whole_is_set_aside_and_what_is_unfinished_is_removed() -> Resul
     Ok(())
 }
 
-/// A making that failed left the one before aside, where nothing finds it but a prune.
-#[tokio::test]
-async fn a_making_that_fails_leaves_the_environment_of_before_in_its_place() -> Result<()> {
-    let home = tempfile::tempdir()?;
-    let environments = in_directory(home.path());
-    let wanted = ray(&environments, Some((3, 99))).await;
-    let before = Mark {
-        sources: None,
-        ..a_mark(&wanted, home.path())
-    };
-    mark::begin(&wanted.path)?;
-    mark::finish(&wanted.path, &before)?;
-    let identity = |path: &Path| anyhow::Ok(fs::metadata(path)?.ino());
-    let (inode, image) = (identity(&wanted.path)?, "rayproject/ray:2.52.0-py399");
-    for _ in 0..2 {
-        let made = environments.make(image, &mut |_| {}).await;
-        assert!(matches!(made, Err(MakeError::NoPython { .. })), "{made:?}");
-        let [entry] = &environments.list()?[..] else {
-            panic!("not one");
-        };
-        assert!(entry.is_whole && entry.path == wanted.path);
-        assert_eq!(identity(&wanted.path)?, inode);
-    }
-    Ok(())
-}
-
 #[tokio::test]
 async fn a_full_cache_makes_nothing_more_and_removes_nothing() -> Result<()> {
     let home = tempfile::tempdir()?;
@@ -408,6 +384,38 @@ async fn a_rule_cannot_show_the_home_directory_to_pods() -> Result<()> {
         panic!("pods would see it");
     };
     assert!(why.contains("holds the home directory"), "{why}");
+    Ok(())
+}
+
+/// Its Python is run on the host, as the user of the control plane: who can replace it could do so too.
+#[tokio::test]
+async fn an_environment_that_others_may_write_is_not_asked_what_it_is() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let (prefix, marker) = (home.path().join("mine"), home.path().join("marker"));
+    fs::create_dir_all(prefix.join("bin"))?;
+    let python = prefix.join("bin/python");
+    let script = format!("#!/bin/sh\ntouch {}\n", marker.display());
+    sundown_testing::write_program(&python, &script)?;
+    let rules = home.path().join("images.json");
+    let rule = serde_json::json!([{ "image": "mine", "prefix": prefix }]);
+    fs::write(&rules, rule.to_string())?;
+    let environments = Environments::new(home.path().join("cache"), Rules::read(&rules)?);
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    // Else nothing below it is in reach of others.
+    mode(home.path(), 0o755)?;
+    for open in [&prefix, &prefix.join("bin"), &python] {
+        mode(open, 0o777)?;
+        let Standing::Unavailable(why) = environments.standing("mine").await else {
+            panic!("others may write {}", open.display());
+        };
+        assert!(why.contains("cannot be trusted"), "{why}");
+        assert!(why.contains(&*open.display().to_string()), "{why}");
+        assert!(!marker.exists(), "a program that others may write was run");
+        mode(open, 0o755)?;
+    }
+    let standing = environments.standing("mine").await;
+    assert!(matches!(standing, Standing::Ready(_)), "{standing:?}");
+    assert!(marker.exists(), "one that nobody else may write is asked");
     Ok(())
 }
 
