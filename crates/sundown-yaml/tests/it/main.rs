@@ -166,6 +166,26 @@ fn merged_keys_do_not_take_the_place_of_what_is_given_twice() {
     assert_eq!(found.len(), 101);
 }
 
+/// They were not told.
+#[test]
+fn what_json_gives_twice_is_told_with_its_line() {
+    let text =
+        "{\"x\": 1}\n{\n\t\"spec\": {\n\t\t\"a\": [1],\n\t\t\"a\": 2,\n\t\t\"<<\": {}\n\t}\n}\n";
+    let found = documents(text).unwrap();
+    assert_eq!(found[1].value["spec"]["a"], 2);
+    let twice: Vec<_> = found[1].duplicates.iter().collect();
+    assert_eq!(twice.len(), 1, "{twice:?}");
+    assert_eq!((twice[0].line, &*twice[0].field), (5, "spec.a"));
+}
+
+/// They were counted from the end of the JSON.
+#[test]
+fn lines_count_from_the_beginning_of_the_file_after_json_too() {
+    let text = "{\"a\": 1}\n---\nb: 1\n--- !x\nc: 1\n";
+    let error = documents(text).unwrap_err();
+    assert_eq!((error.line, error.column), (4, 4), "{error}");
+}
+
 #[test]
 fn aliases_stand_for_a_bounded_text() {
     let long = "x".repeat(1 << 20);
