@@ -96,7 +96,7 @@ pub(crate) fn user(
     let claims: Value = serde_json::from_slice(claims).map_err(|_| "the claims are not JSON")?;
     let instant = |member: &str| claims[member].as_i64().unwrap_or(0);
     if claims["iss"] != ISSUER {
-        return Err("issued by somebody else");
+        return Err("issued by another server");
     }
     if now.as_second() >= instant("exp") || now.as_second() < instant("nbf") {
         return Err("token has expired or is not valid yet");

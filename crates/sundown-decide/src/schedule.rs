@@ -114,7 +114,7 @@ fn explain(key: &ObjectKey, cache: &Cache, now: Timestamp) -> Reason {
     let Some(round) = decide::round(cache, now) else {
         return Reason::NoNode;
     };
-    let mut verdicts = round.verdicts.into_iter();
+    let mut verdicts = round.verdicts.iter();
     let own = verdicts.find(|verdict| verdict.pod.object.key() == key);
-    own.map_or(Reason::NotPending, |verdict| verdict.reason)
+    own.map_or(Reason::NotPending, |verdict| round.reason(verdict))
 }

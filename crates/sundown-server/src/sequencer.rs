@@ -260,7 +260,7 @@ impl Writer {
         match self.core.decide(next, &job.caller, &mut job.request) {
             Verdict::Answer(response) => response,
             Verdict::Commit(commit) => next.commit(&commit, now).unwrap_or_else(|_| {
-                Failure::Internal("stale although nobody else could commit").response()
+                Failure::Internal("stale although no other request could commit").response()
             }),
             Verdict::Watch(_) | Verdict::Log(_) => {
                 Failure::Internal("a write became a stream").response()

@@ -288,7 +288,7 @@ impl Shared {
             Verdict::Log(log) => Reply::Log(log),
             Verdict::Commit(commit) => {
                 Reply::Response(self.commit(head, &commit).unwrap_or_else(|Stale| {
-                    Failure::Internal("stale although nobody else could commit").response()
+                    Failure::Internal("stale although no other request could commit").response()
                 }))
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::Read;
-use crate::error::{Path, YamlError};
+use crate::error::{Path, YamlError, excerpt};
 use crate::number::{self, Parsed};
 use crate::scalar::{Resolved, resolve};
 use crate::tree::{Content, DEPTH_MAX, Id, Node, Scalar, ScalarKind, Tree};
@@ -13,7 +13,11 @@ use crate::tree::{Content, DEPTH_MAX, Id, Node, Scalar, ScalarKind, Tree};
 /// How much text aliases may stand for: more than any body that the API server takes.
 const ALIASED_BYTES_MAX: usize = 16 << 20;
 
-/// A key that its mapping had already.
+/// How many duplicates are told, of those that a merge key brought and of the others: as many as a strict decoder
+/// of upstream tells (`saveStrictError` of sigs.k8s.io/json). A document can hold hundreds of thousands.
+const DUPLICATES_MAX: usize = 100;
+
+/// A key that its mapping had already. Field and key are cut if they are long.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Duplicate {
     /// Of the value, counted from one.
@@ -27,7 +31,7 @@ pub struct Duplicate {
 
 /// Makes JSON of a document.
 ///
-/// Errors: JSON has nothing for it, or its aliases stand for too much.
+/// Errors: JSON has nothing for it, or its aliases stand for more than the limit.
 pub(crate) fn decode(tree: &Tree) -> Result<Read, YamlError> {
     let mut decoder = Decoder {
         tree,
@@ -35,7 +39,7 @@ pub(crate) fn decode(tree: &Tree) -> Result<Read, YamlError> {
         depth: 0,
         followed: BTreeSet::new(),
         counts: Counts::default(),
-        duplicates: Vec::new(),
+        duplicates: Duplicates::default(),
     };
     let value = match tree.root {
         Some(root) => decoder.value(root)?,
@@ -43,7 +47,7 @@ pub(crate) fn decode(tree: &Tree) -> Result<Read, YamlError> {
     };
     Ok(Read {
         value,
-        duplicates: decoder.duplicates,
+        duplicates: decoder.duplicates.all,
     })
 }
 
@@ -54,7 +58,31 @@ struct Decoder<'a> {
     /// The aliases that are being followed.
     followed: BTreeSet<Id>,
     counts: Counts,
-    duplicates: Vec<Duplicate>,
+    duplicates: Duplicates,
+}
+
+/// The first keys that were given twice. Merged ones are counted apart: they are no mistakes, and must not take
+/// the place of those that are.
+#[derive(Debug, Default)]
+struct Duplicates {
+    all: Vec<Duplicate>,
+    merged: usize,
+    own: usize,
+}
+
+impl Duplicates {
+    /// Takes one, unless there are enough of its kind; what is told of it is made only if it is taken.
+    fn add(&mut self, is_merged: bool, made: impl FnOnce() -> Duplicate) {
+        let count = if is_merged {
+            &mut self.merged
+        } else {
+            &mut self.own
+        };
+        if *count < DUPLICATES_MAX {
+            *count += 1;
+            self.all.push(made());
+        }
+    }
 }
 
 /// How much of a document comes of aliases.
@@ -105,7 +133,7 @@ impl<'a> Decoder<'a> {
             }
         }
         if self.counts.is_too_much() {
-            return Err(self.error(node, "the aliases stand for too much"));
+            return Err(self.error(node, "alias expansion exceeds the limit"));
         }
         self.depth += 1;
         if self.depth > DEPTH_MAX {
@@ -167,10 +195,11 @@ impl<'a> Decoder<'a> {
             let found = self.value(*value)?;
             let is_merged = own.insert(name.clone());
             if into.contains_key(&name) {
-                self.duplicates.push(Duplicate {
-                    line: self.tree.node(*value).line,
-                    field: self.path.to_string(),
-                    key: name.clone(),
+                let (path, line) = (&self.path, self.tree.node(*value).line);
+                self.duplicates.add(is_merged, || Duplicate {
+                    line,
+                    field: path.excerpt(),
+                    key: excerpt(&name),
                     is_merged,
                 });
             }

@@ -2,6 +2,13 @@
 
 use std::fmt;
 
+/// The longest text that is told in full where many may be told. Names that people give have at most a few hundred
+/// bytes.
+const TOLD_BYTES_MAX: usize = 4 * 1024;
+
+/// What a text that is not told in full ends with.
+const MORE: &str = "...";
+
 /// What is wrong, with its place and the field that it is part of.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct YamlError {
@@ -71,6 +78,20 @@ impl Path {
     pub(crate) fn pop(&mut self) {
         self.0.pop();
     }
+
+    /// In words, cut if it is long.
+    pub(crate) fn excerpt(&self) -> String {
+        excerpt(&self.to_string())
+    }
+}
+
+/// A text, cut if it is long.
+pub(crate) fn excerpt(text: &str) -> String {
+    if text.len() <= TOLD_BYTES_MAX {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(TOLD_BYTES_MAX);
+    format!("{}{MORE}", &text[..end])
 }
 
 impl fmt::Display for Path {

@@ -23,7 +23,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
     pub value: Value,
-    /// Keys that a mapping had already; the last value counts.
+    /// The first of the keys that a mapping had already; the last value counts.
     pub duplicates: Vec<Duplicate>,
 }
 

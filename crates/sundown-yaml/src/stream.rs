@@ -1,6 +1,8 @@
 //! The documents of a file, told apart as kubectl does it (`NewYAMLOrJSONDecoder` of apimachinery): by lines
 //! that begin with `---`, or as one JSON value after the other.
 
+use std::ops::Range;
+
 use serde_json::{Number, Value};
 
 use crate::decode::Duplicate;
@@ -13,7 +15,7 @@ pub struct Document {
     pub value: Value,
     /// The line of the file that it begins with, counted from one.
     pub line: usize,
-    /// Keys that were given twice; the last value counts.
+    /// The first of the keys that were given twice; the last value counts.
     pub duplicates: Vec<Duplicate>,
 }
 
@@ -33,10 +35,13 @@ pub fn documents(text: &str) -> Result<Vec<Document>, YamlError> {
             return Err(no_json(text, end));
         }
         let count = values.len();
-        all.extend(values.into_iter().map(|(value, at)| Document {
-            value,
-            line: 1 + lines_in(&text[..at]),
-            duplicates: Vec::new(),
+        all.extend(values.into_iter().map(|(value, place)| {
+            let line = 1 + lines_in(&text[..place.start]);
+            Document {
+                value,
+                line,
+                duplicates: duplicates_of_json(&text[place], line),
+            }
         }));
         if is_whole && count > 0 {
             return Ok(finished(all));
@@ -51,20 +56,13 @@ pub fn documents(text: &str) -> Result<Vec<Document>, YamlError> {
             line += 1;
         }
     }
-    for (first, document) in split(rest)? {
+    for (first, document) in split(rest).map_err(|error| error.after_line(line))? {
         let first = line + first;
         let read = crate::read(&document).map_err(|error| error.after_line(first))?;
         all.push(Document {
             value: read.value,
             line: first,
-            duplicates: read
-                .duplicates
-                .into_iter()
-                .map(|it| Duplicate {
-                    line: it.line + first - 1,
-                    ..it
-                })
-                .collect(),
+            duplicates: after_line(read.duplicates, first),
         });
     }
     Ok(finished(all))
@@ -80,16 +78,33 @@ fn finished(all: Vec<Document>) -> Vec<Document> {
 }
 
 /// The values that a text begins with, each with its place, and the end of the last.
-fn json(text: &str) -> (Vec<(Value, usize)>, usize) {
+fn json(text: &str) -> (Vec<(Value, Range<usize>)>, usize) {
     let mut values = Vec::new();
     let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
     let mut end = 0;
     while let Some(Ok(value)) = stream.next() {
         let begin = text[end..].len() - text[end..].trim_start().len();
-        values.push((value, end + begin));
+        let start = end + begin;
         end = stream.byte_offset();
+        values.push((value, start..end));
     }
     (values, end)
+}
+
+/// The keys that a value of JSON, which begins at this line, gives twice. JSON is read as YAML for it, which tells
+/// them with their lines; where YAML differs nothing is told.
+fn duplicates_of_json(value: &str, line: usize) -> Vec<Duplicate> {
+    let read = crate::read(value);
+    read.map_or_else(|_| Vec::new(), |read| after_line(read.duplicates, line))
+}
+
+/// Places count from the beginning of a text that begins with this line, counted from one.
+fn after_line(all: Vec<Duplicate>, first: usize) -> Vec<Duplicate> {
+    let moved = all.into_iter().map(|it| Duplicate {
+        line: it.line + first - 1,
+        ..it
+    });
+    moved.collect()
 }
 
 fn no_json(text: &str, end: usize) -> YamlError {
@@ -100,7 +115,7 @@ fn no_json(text: &str, end: usize) -> YamlError {
         line: 1 + lines_in(&text[..at]),
         column: 1 + text[start_of_line..at].chars().count(),
         field: String::new(),
-        problem: "this is no JSON, while what comes before it is".to_owned(),
+        problem: "expected JSON after a JSON document".to_owned(),
         found: None,
     }
 }

@@ -61,7 +61,7 @@ impl Explain for Reason {
     fn sentence(&self) -> String {
         match self {
             Self::Gone => "the job is gone".to_owned(),
-            Self::ManagedElsewhere => "spec.managedBy names somebody else".to_owned(),
+            Self::ManagedElsewhere => "spec.managedBy names another controller".to_owned(),
             Self::Unsupported { field } => format!("spec.{field} is not supported here"),
             Self::Deleting => "the job is being deleted".to_owned(),
             Self::Finished => "the job is finished".to_owned(),

@@ -3,7 +3,8 @@
 //!
 //! Ray asks cgroups for the memory of its machine, and finds the whole of it here. Of what Ray can be told by
 //! variables only the bound below leaves flags and parameters of users alone: `RAY_OVERRIDE_RESOURCES` would
-//! replace them. CPUs and `memory` of a Ray node stand in the command that `ray_cluster` makes.
+//! replace them (docs/node.md has the others). CPUs and `memory` of a Ray node stand in the command that
+//! `ray_cluster` makes.
 
 use serde_json::Value;
 use sundown_model::node::Variable;

@@ -140,7 +140,9 @@ impl Explain for Reason {
             Self::Stops { until } => format!("the containers end, at the latest at {until}"),
             Self::Removes => "what is left on the node is removed".to_owned(),
             Self::Finishes => "nothing is left on the node; the deletion is finished".to_owned(),
-            Self::Released => "nothing is left on the node; somebody holds the object".to_owned(),
+            Self::Released => {
+                "nothing is left on the node; a finalizer holds the object".to_owned()
+            }
             Self::NothingToProbe => "there is nothing to probe now".to_owned(),
             Self::ProbesLater { at } => format!("the next probe is at {at}"),
             Self::Probes { container } => format!("container {container} is probed"),

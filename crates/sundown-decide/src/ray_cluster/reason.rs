@@ -77,7 +77,7 @@ impl Explain for Reason {
             Self::Invalid { why } => format!("the cluster is invalid: {why}"),
             Self::Unsupported { field } => format!("{field} is not supported by Sundown yet"),
             Self::ServiceTaken { service } => {
-                format!("{service} has the name that it needs and belongs to somebody else")
+                format!("{service} has the name that it needs and is not owned by this cluster")
             }
             Self::Refused { why } => format!("{why}; it is tried again"),
             Self::Suspends { left } => format!("being suspended; {left} pods are left"),

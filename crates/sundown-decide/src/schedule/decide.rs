@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, Note, ObjectKey, Part, Patch, Write};
 
+use super::amounts::{Amounts, sum};
 use super::fit::{NodeView, Obstacle};
 use super::reason::Reason;
 use super::view::{
@@ -26,15 +27,67 @@ const TOLD_ANEW_MAX: usize = 4;
 #[derive(Debug, Clone)]
 pub(super) struct Verdict<'a> {
     pub(super) pod: PodView<'a>,
-    pub(super) reason: Reason,
+    fate: Fate,
+}
+
+/// A reason whose text is not made yet: thousands may wait, and few of them are told anything in a round.
+#[derive(Debug, Clone)]
+enum Fate {
+    Gated,
+    DoesNotFit(Misfit),
+    AwaitsStarts { starting: usize },
+    Binds,
+}
+
+/// Why a pod does not fit.
+#[derive(Debug, Clone)]
+struct Misfit {
+    /// In upstream's words, without figures.
+    summary: String,
+    /// What it asks for of resources that it lacks, and what those before it in line do.
+    in_line: Amounts,
+    /// Whether it is told new figures whenever they change.
+    is_next: bool,
 }
 
 /// What a round found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Round<'a> {
     pub(super) verdicts: Vec<Verdict<'a>>,
+    /// With those who are bound in this round.
+    node: NodeView<'a>,
     /// When a heavy pod stops to count by itself.
     wake_at: Option<Timestamp>,
+}
+
+impl Round<'_> {
+    /// What the round says of a pod.
+    pub(super) fn reason(&self, verdict: &Verdict<'_>) -> Reason {
+        match &verdict.fate {
+            Fate::Gated => Reason::Gated,
+            Fate::DoesNotFit(misfit) => Reason::Unschedulable {
+                message: self.message(&verdict.pod, misfit),
+            },
+            Fate::AwaitsStarts { starting } => Reason::AwaitsStarts {
+                starting: *starting,
+            },
+            Fate::Binds => Reason::Binds,
+        }
+    }
+
+    /// What a pod that does not fit is told: what stands in its condition, if only the figures are others and
+    /// it is not next in line.
+    fn message(&self, pod: &PodView<'_>, misfit: &Misfit) -> String {
+        let mut conditions = items(pod.object.field("/status/conditions")).iter();
+        let own = conditions.find(|it| text(it, "type") == "PodScheduled");
+        let stands = own.map_or("", |it| text(it, "message"));
+        // Those behind keep their old figures: a queue must not be written to for each pod that ends.
+        if !misfit.is_next && stands.starts_with(&misfit.summary) {
+            return stands.to_owned();
+        }
+        let advice = self.node.advice(pod, &misfit.in_line);
+        format!("{}{advice}", misfit.summary)
+    }
 }
 
 /// How many heavy pods start.
@@ -80,7 +133,11 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
     let pending = cache.of(&resource).filter(|pod| is_pending(pod));
     let mut pending: Vec<_> = pending.map(|pod| PodView::of(pod)).collect();
     if pending.is_empty() {
-        return Some(Round::default());
+        return Some(Round {
+            verdicts: Vec::new(),
+            node,
+            wake_at: None,
+        });
     }
     let mut starting = Starting::default();
     let mut wake_at: Option<Timestamp> = None;
@@ -98,61 +155,75 @@ pub(super) fn round(cache: &Cache, now: Timestamp) -> Option<Round<'_>> {
         }
     }
     pending.sort_by(|one, other| one.order.cmp(&other.order));
-    let mut verdicts = Vec::new();
-    let mut has_waiting = false;
-    let mut unschedulable = 0;
+    let mut verdicts = Vec::with_capacity(pending.len());
+    let mut line = Line::default();
     for pod in pending {
-        let obstacle = node.obstacle(&pod);
-        let reason = if pod.is_gated {
-            Reason::Gated
-        } else if let Some(obstacle) = obstacle {
-            // Those behind keep their old figures: a queue must not be written to for each pod that ends.
-            let is_next = unschedulable < TOLD_ANEW_MAX;
-            unschedulable += 1;
-            Reason::Unschedulable {
-                message: message(&pod, obstacle, is_next),
-            }
-        } else if pod.is_heavy && starting.before(&pod) >= node.cores() {
-            has_waiting = true;
-            let starting = starting.before(&pod);
-            Reason::AwaitsStarts { starting }
-        } else {
-            node.take(&pod);
-            starting.add(&pod);
-            Reason::Binds
-        };
-        verdicts.push(Verdict { pod, reason });
+        let fate = judge(&pod, &mut node, &mut starting, &mut line);
+        verdicts.push(Verdict { pod, fate });
     }
+    let is_held = |it: &Verdict<'_>| matches!(it.fate, Fate::AwaitsStarts { .. });
+    let wake_at = wake_at.filter(|_| verdicts.iter().any(is_held));
     Some(Round {
         verdicts,
-        wake_at: wake_at.filter(|_| has_waiting),
+        node,
+        wake_at,
     })
 }
 
-/// What a pod that does not fit is told: what stands in its condition, if only the figures are others and
-/// it is not next in line.
-fn message(pod: &PodView<'_>, obstacle: Obstacle, is_next: bool) -> String {
-    let mut conditions = items(pod.object.field("/status/conditions")).iter();
-    let own = conditions.find(|it| text(it, "type") == "PodScheduled");
-    let stands = own.map_or("", |it| text(it, "message"));
-    if !is_next && stands.starts_with(&obstacle.summary) {
-        return stands.to_owned();
-    }
-    obstacle.message
+/// The pods that do not fit, in their order.
+#[derive(Debug, Default)]
+struct Line {
+    count: usize,
+    /// What they ask for of resources that they lack.
+    asked: Amounts,
 }
 
-/// Decides on a round.
+/// Judges one pod; what it gets is not there for those after it.
+fn judge<'a>(
+    pod: &PodView<'a>,
+    node: &mut NodeView<'a>,
+    starting: &mut Starting<'a>,
+    line: &mut Line,
+) -> Fate {
+    if pod.is_gated {
+        return Fate::Gated;
+    }
+    if let Some(Obstacle { summary, lacking }) = node.obstacle(pod) {
+        sum(&mut line.asked, &lacking);
+        line.count += 1;
+        return Fate::DoesNotFit(Misfit {
+            summary,
+            in_line: line.asked.clone(),
+            is_next: line.count <= TOLD_ANEW_MAX,
+        });
+    }
+    let before = starting.before(pod);
+    if pod.is_heavy && before >= node.cores() {
+        return Fate::AwaitsStarts { starting: before };
+    }
+    node.take(pod);
+    starting.add(pod);
+    Fate::Binds
+}
+
+/// Decides on a round. Bindings come first: what is only told of pods that wait must not keep a pod that fits from
+/// its node, however many wait.
 pub(super) fn decide(cache: &Cache, now: Timestamp) -> Decision<Reason> {
     let Some(round) = round(cache, now) else {
         return Decision::idle(Reason::NoNode);
     };
-    let mut actions = Vec::new();
-    let mut bound = 0;
+    let is_bound = |it: &&Verdict<'_>| matches!(it.fate, Fate::Binds);
+    let bound = round.verdicts.iter().filter(is_bound);
+    let mut actions: Vec<Action> = bound.flat_map(bind).take(ACTIONS_MAX).collect();
     for verdict in &round.verdicts {
-        bound += usize::from(verdict.reason == Reason::Binds);
-        act(verdict, now, &mut actions);
+        // The rest is told in the next rounds, which these writes bring about.
+        if actions.len() >= ACTIONS_MAX {
+            break;
+        }
+        actions.extend(tell(&round, verdict, now));
     }
     actions.truncate(ACTIONS_MAX);
+    let bound = round.verdicts.iter().filter(is_bound).count();
     let waiting = round.verdicts.len() - bound;
     Decision {
         needs: Vec::new(),
@@ -162,33 +233,40 @@ pub(super) fn decide(cache: &Cache, now: Timestamp) -> Decision<Reason> {
     }
 }
 
-fn act(verdict: &Verdict<'_>, now: Timestamp, out: &mut Vec<Action>) {
+fn bind(verdict: &Verdict<'_>) -> [Action; 2] {
     let pod = verdict.pod.object;
-    match &verdict.reason {
-        Reason::Binds => {
-            let target = json!({ "target": { "kind": "Node", "name": NODE_NAME } });
-            out.push(Action::Api(Write::Patch {
-                at: pod.seen(),
-                part: Part::Binding,
-                patch: Patch::Merge(target),
-            }));
-            let (namespace, name) = (pod.key().namespace_str(), &pod.key().name);
-            let message = format!("Successfully assigned {namespace}/{name} to {NODE_NAME}");
-            out.push(note(verdict, false, "Scheduled", message));
-        }
+    let target = json!({ "target": { "kind": "Node", "name": NODE_NAME } });
+    let binding = Action::Api(Write::Patch {
+        at: pod.seen(),
+        part: Part::Binding,
+        patch: Patch::Merge(target),
+    });
+    let (namespace, name) = (pod.key().namespace_str(), &pod.key().name);
+    let message = format!("Successfully assigned {namespace}/{name} to {NODE_NAME}");
+    [binding, note(verdict, false, "Scheduled", message)]
+}
+
+/// What is told of a pod that waits; nothing when it stands in its condition.
+fn tell(round: &Round<'_>, verdict: &Verdict<'_>, now: Timestamp) -> Vec<Action> {
+    match round.reason(verdict) {
         Reason::Unschedulable { message } => {
-            out.extend(mark(verdict, "Unschedulable", message, now));
-            out.push(note(verdict, true, "FailedScheduling", message.clone()));
+            let Some(mark) = mark(verdict, "Unschedulable", &message, now) else {
+                return Vec::new();
+            };
+            // In this order a round that is full between them loses neither.
+            vec![note(verdict, true, "FailedScheduling", message), mark]
         }
         Reason::Gated => {
             let message = "Scheduling is blocked due to non-empty scheduling gates";
-            out.extend(mark(verdict, "SchedulingGated", message, now));
+            let mark = mark(verdict, "SchedulingGated", message, now);
+            mark.into_iter().collect()
         }
         Reason::AwaitsStarts { .. }
+        | Reason::Binds
         | Reason::Gone
         | Reason::NotPending
         | Reason::NoNode
-        | Reason::Round { .. } => {}
+        | Reason::Round { .. } => Vec::new(),
     }
 }
 

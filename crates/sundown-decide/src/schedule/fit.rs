@@ -3,8 +3,8 @@
 use serde_json::Value;
 use sundown_model::Object;
 
-use super::amounts::{Amounts, read};
-use super::lack::{Lack, Taker, lacks};
+use super::amounts::{Amounts, read, sum};
+use super::lack::{Resource, Taker, advice, lacks, obstacle};
 use super::offer::CORES_LABEL;
 use super::view::PodView;
 use crate::json::{is_set, items, list, text};
@@ -17,6 +17,8 @@ pub(super) struct NodeView<'a> {
     pub(super) allocatable: Amounts,
     /// What each of those who are on it takes.
     pub(super) takers: Vec<Taker>,
+    /// All of it.
+    pub(super) taken: Amounts,
     /// Those who are on it.
     pub(super) pods: Vec<&'a Object>,
 }
@@ -26,8 +28,8 @@ pub(super) struct NodeView<'a> {
 pub(super) struct Obstacle {
     /// In upstream's words, without figures.
     pub(super) summary: String,
-    /// With figures, and what to do.
-    pub(super) message: String,
+    /// What it asks for of resources of which there is not enough.
+    pub(super) lacking: Amounts,
 }
 
 impl<'a> NodeView<'a> {
@@ -36,6 +38,7 @@ impl<'a> NodeView<'a> {
             object,
             allocatable: read(object.field("/status/allocatable")),
             takers: Vec::new(),
+            taken: Amounts::new(),
             pods: Vec::new(),
         }
     }
@@ -50,6 +53,7 @@ impl<'a> NodeView<'a> {
     }
 
     pub(super) fn take(&mut self, pod: &PodView<'a>) {
+        sum(&mut self.taken, &pod.requests);
         self.takers.push(Taker {
             name: pod.object.key().name.to_string(),
             amounts: pod.requests.clone(),
@@ -57,22 +61,33 @@ impl<'a> NodeView<'a> {
         self.pods.push(pod.object);
     }
 
-    /// Everything that speaks against a pod, in one sentence and with what to do about it; None when it
-    /// fits.
+    /// Everything that speaks against a pod, in one sentence; None when it fits.
     pub(super) fn obstacle(&self, pod: &PodView<'_>) -> Option<Obstacle> {
-        let lacks = lacks(&pod.requests, &self.allocatable, &self.takers);
+        let lacking = lacks(&pod.requests, &self.allocatable, &self.taken);
         let mut all = self.rules(pod.object);
-        all.extend(lacks.iter().map(|lack| lack.obstacle.clone()));
+        all.extend(lacking.keys().map(|name| obstacle(name)));
         if all.is_empty() {
             return None;
         }
         all.sort();
         let summary = format!("0/1 nodes are available: {}.", all.join(", "));
-        let advice = lacks
-            .iter()
-            .map(|Lack { advice, .. }| format!(" {advice}."));
-        let message = summary.clone() + &advice.collect::<String>();
-        Some(Obstacle { summary, message })
+        Some(Obstacle { summary, lacking })
+    }
+
+    /// What a pod lacks, in figures, and what to do about it; with what the line up to this pod asks for of it.
+    pub(super) fn advice(&self, pod: &PodView<'_>, in_line: &Amounts) -> String {
+        let lacking = lacks(&pod.requests, &self.allocatable, &self.taken);
+        let sentences = lacking.iter().map(|(name, needed)| {
+            let resource = Resource {
+                name,
+                needed: *needed,
+                in_line: in_line.get(name).copied().unwrap_or(*needed),
+                offered: self.allocatable.get(name).copied(),
+                taken: self.taken.get(name).copied().unwrap_or(0),
+            };
+            format!(" {}.", advice(&resource, &self.takers))
+        });
+        sentences.collect()
     }
 
     fn rules(&self, pod: &Object) -> Vec<String> {

@@ -15,78 +15,78 @@ pub(super) struct Taker {
     pub(super) amounts: Amounts,
 }
 
-/// A resource of which there is not enough.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Lack {
-    /// In upstream's words.
-    pub(super) obstacle: String,
-    /// In figures, with what to do.
-    pub(super) advice: String,
+/// A resource of which there is not enough for a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Resource<'a> {
+    pub(super) name: &'a str,
+    /// By the pod.
+    pub(super) needed: i128,
+    /// By the pod and those before it that lack it as well.
+    pub(super) in_line: i128,
+    /// None: the node does not offer it at all.
+    pub(super) offered: Option<i128>,
+    pub(super) taken: i128,
 }
 
-/// Everything that a node lacks for a pod; empty when it fits.
-pub(super) fn lacks(requests: &Amounts, offered: &Amounts, takers: &[Taker]) -> Vec<Lack> {
-    let mut all = Vec::new();
-    for (name, needed) in requests {
-        let has = offered.get(name).copied();
+/// What a pod asks for of resources of which there is not enough; empty when it fits.
+pub(super) fn lacks(requests: &Amounts, offered: &Amounts, taken: &Amounts) -> Amounts {
+    let is_lacking = |(name, needed): &(&String, &i128)| {
+        let has = offered.get(*name).copied();
         // A node that does not say how many pods it takes takes any number.
-        let has = has.or((name == "pods").then_some(i128::MAX));
-        let taken = taken(takers, name);
-        if *needed > 0 && taken.saturating_add(*needed) > has.unwrap_or(0) {
-            all.push(Lack {
-                obstacle: obstacle(name),
-                advice: match has {
-                    Some(has) => advice(name, *needed, has, takers),
-                    None => format!(
-                        "It needs {}, which this node does not offer; take it out of the requests",
-                        words(name, *needed)
-                    ),
-                },
-            });
-        }
-    }
-    all
+        let has = has.or((*name == "pods").then_some(i128::MAX));
+        let taken = taken.get(*name).copied().unwrap_or(0);
+        **needed > 0 && taken.saturating_add(**needed) > has.unwrap_or(0)
+    };
+    let lacking = requests.iter().filter(is_lacking);
+    lacking
+        .map(|(name, needed)| (name.clone(), *needed))
+        .collect()
 }
 
-fn taken(takers: &[Taker], name: &str) -> i128 {
-    let amounts = takers.iter().filter_map(|it| it.amounts.get(name));
-    amounts.fold(0, |sum: i128, amount| sum.saturating_add(*amount))
-}
-
-fn obstacle(name: &str) -> String {
+/// That there is not enough, in upstream's words.
+pub(super) fn obstacle(name: &str) -> String {
     match name {
         "pods" => "1 Too many pods".to_owned(),
         name => format!("1 Insufficient {name}"),
     }
 }
 
-fn advice(name: &str, needed: i128, has: i128, takers: &[Taker]) -> String {
+/// What a pod lacks, in figures, and what to do about it.
+pub(super) fn advice(lack: &Resource<'_>, takers: &[Taker]) -> String {
+    let name = lack.name;
+    let needs = words(name, lack.needed);
+    let Some(offered) = lack.offered else {
+        return format!(
+            "It needs {needs}, which this node does not offer; take it out of the requests"
+        );
+    };
     if name == "pods" {
-        let count = words(name, has);
-        return format!("There are {count} already, as many as fit; delete some");
+        let count = words(name, offered);
+        return format!("The node already runs {count}, its maximum; delete some");
     }
-    let taken = taken(takers, name);
-    let free = has.saturating_sub(taken).max(0);
-    let (needs, free, all) = (words(name, needed), bare(name, free), bare(name, has));
+    let free = offered.saturating_sub(lack.taken).max(0);
+    let (free, all) = (bare(name, free), bare(name, offered));
     let mut text = format!("It needs {needs}, {free} of {all} free");
     text.push_str(&told(takers, name));
     text.push_str("; lower the requests");
-    let wanted = taken.saturating_add(needed);
-    // Writing to a string cannot fail.
-    let _ = match name {
-        "cpu" => write!(
+    // The node offers what it was started with: a flag beside a control plane that is up changes nothing.
+    if let Some(flag) = flag(name, lack.taken.saturating_add(lack.in_line)) {
+        // Writing to a string cannot fail.
+        let _ = write!(
             text,
-            ", or offer more with `--cpus {}`",
-            ceil(wanted, 1_000)
-        ),
-        "memory" => write!(
-            text,
-            ", or offer more with `--memory {}Gi`",
-            ceil(wanted, 1_000 << 30)
-        ),
-        _ => Ok(()),
-    };
+            ", or offer more: `sundown down`, then `sundown up {flag}` (or `sundown run {flag} FILE`)"
+        );
+    }
     text
+}
+
+/// The flag that offers so much.
+fn flag(name: &str, wanted: i128) -> Option<String> {
+    match name {
+        "cpu" => Some(format!("--cpus {}", ceil(wanted, 1_000))),
+        "memory" => Some(format!("--memory {}Gi", ceil(wanted, 1_000 << 30))),
+        _ => None,
+    }
 }
 
 /// Who takes it, the largest first.
@@ -127,7 +127,7 @@ fn ceil(milli: i128, unit: i128) -> i128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::schedule::amounts::read;
+    use crate::schedule::amounts::{read, sum};
     use serde_json::{Value, json};
 
     fn amounts(json: &Value) -> Amounts {
@@ -142,8 +142,32 @@ mod tests {
     }
 
     fn said(requests: &Value, offered: &Value, takers: &[Taker]) -> Vec<(String, String)> {
-        let all = lacks(&amounts(requests), &amounts(offered), takers);
-        all.into_iter().map(|it| (it.obstacle, it.advice)).collect()
+        said_in_line(requests, offered, takers, &Amounts::new())
+    }
+
+    fn said_in_line(
+        requests: &Value,
+        offered: &Value,
+        takers: &[Taker],
+        before: &Amounts,
+    ) -> Vec<(String, String)> {
+        let offered = amounts(offered);
+        let mut taken = Amounts::new();
+        for taker in takers {
+            sum(&mut taken, &taker.amounts);
+        }
+        let lacking = lacks(&amounts(requests), &offered, &taken);
+        let said = lacking.iter().map(|(name, needed)| {
+            let lack = Resource {
+                name,
+                needed: *needed,
+                in_line: needed + before.get(name).copied().unwrap_or(0),
+                offered: offered.get(name).copied(),
+                taken: taken.get(name).copied().unwrap_or(0),
+            };
+            (obstacle(name), advice(&lack, takers))
+        });
+        said.collect()
     }
 
     fn advice_of(requests: &Value, offered: &Value, takers: &[Taker]) -> String {
@@ -175,8 +199,8 @@ mod tests {
         assert_eq!(obstacle, "1 Insufficient cpu");
         assert_eq!(
             advice,
-            "It needs 0.5 CPU, 0 of 2 free (head 1, worker 1); lower the requests, or offer more \
-             with `--cpus 3`"
+            "It needs 0.5 CPU, 0 of 2 free (head 1, worker 1); lower the requests, or offer more: \
+             `sundown down`, then `sundown up --cpus 3` (or `sundown run --cpus 3 FILE`)"
         );
     }
 
@@ -186,9 +210,18 @@ mod tests {
         let has = json!({ "memory": "2Gi" });
         assert_eq!(
             advice_of(&json!({ "memory": "700Mi" }), &has, &takers),
-            "It needs 700Mi memory, 512Mi of 2Gi free (a 1.5Gi); lower the requests, or offer more \
-             with `--memory 3Gi`"
+            "It needs 700Mi memory, 512Mi of 2Gi free (a 1.5Gi); lower the requests, or offer more: \
+             `sundown down`, then `sundown up --memory 3Gi` (or `sundown run --memory 3Gi FILE`)"
         );
+    }
+
+    /// Who followed the advice had the next pod in line that did not fit.
+    #[test]
+    fn what_is_advised_is_enough_for_those_before_it_too() {
+        let takers = [taker("head", &json!({ "cpu": "8" }))];
+        let (asks, has) = (json!({ "cpu": "4" }), json!({ "cpu": "8" }));
+        let all = said_in_line(&asks, &has, &takers, &amounts(&json!({ "cpu": "4" })));
+        assert!(all[0].1.contains("`sundown up --cpus 16`"), "{all:?}");
     }
 
     #[test]
@@ -208,7 +241,7 @@ mod tests {
         let takers = [taker("a", &json!({ "cpu": "4" }))];
         let text = advice_of(&json!({ "cpu": "1" }), &json!({ "cpu": "2" }), &takers);
         assert!(text.contains("0 of 2 free (a 4)"), "{text}");
-        assert!(text.contains("`--cpus 5`"), "{text}");
+        assert!(text.contains("`sundown up --cpus 5`"), "{text}");
     }
 
     #[test]
@@ -222,7 +255,7 @@ mod tests {
         let text = advice_of(&json!({ "pods": "1" }), &json!({ "pods": "1" }), &full);
         assert_eq!(
             text,
-            "There are 1 pods already, as many as fit; delete some"
+            "The node already runs 1 pods, its maximum; delete some"
         );
     }
 }

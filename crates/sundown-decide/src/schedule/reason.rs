@@ -43,16 +43,16 @@ impl Explain for Reason {
     fn sentence(&self) -> String {
         match self {
             Self::Gone => "the pod is gone".to_owned(),
-            Self::NotPending => "the pod waits for no node of ours".to_owned(),
+            Self::NotPending => "the pod is not pending".to_owned(),
             Self::NoNode => "no node is registered".to_owned(),
             Self::Gated => "the pod has scheduling gates".to_owned(),
             Self::Unschedulable { message } => message.clone(),
             Self::AwaitsStarts { starting } => {
-                format!("{starting} heavy pods start; the next one waits for one of them")
+                format!("waiting for {starting} other pods to start")
             }
-            Self::Binds => "the pod gets its node".to_owned(),
+            Self::Binds => "scheduled".to_owned(),
             Self::Round { bound, waiting } => {
-                format!("{bound} pods get their node, {waiting} wait")
+                format!("{bound} pods scheduled, {waiting} waiting")
             }
         }
     }

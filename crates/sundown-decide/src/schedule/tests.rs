@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sundown_model::{Action, Cache, Change, Controller as _, Part, Write};
+use sundown_model::{Action, Cache, Change, Controller as _, Decision, Part, Write};
 
 use super::{Key, Reason, Scheduler};
 use crate::testing::{A, Scene, a, at};
@@ -127,7 +127,8 @@ fn why_something_does_not_fit_is_said_once() {
     let pod = a_pod("p", "3");
     let node = a_node();
     let message = "0/1 nodes are available: 1 Insufficient cpu. It needs 3 CPU, 2 of 2 free; \
-                   lower the requests, or offer more with `--cpus 3`.";
+                   lower the requests, or offer more: `sundown down`, then `sundown up --cpus 3` \
+                   (or `sundown run --cpus 3 FILE`).";
     assert_eq!(obstacle(&pod, &node), message);
     let decision = scene(&[&node, &pod]).decide(&Key::Round, 0);
     assert_eq!(decision.actions.len(), 2, "a condition and an event");
@@ -136,8 +137,65 @@ fn why_something_does_not_fit_is_said_once() {
     }]);
     let marked = pod.with("/status/conditions", told).rv(2);
     let again = scene(&[&node, &marked]).decide(&Key::Round, 0);
-    let is_write = |action: &Action| matches!(action, Action::Api(_));
-    assert!(!again.actions.iter().any(is_write));
+    assert!(again.actions.is_empty(), "{:?}", again.actions);
+}
+
+/// Each of them was told in every round that it does not fit, and filled the round alone.
+#[test]
+fn pods_that_do_not_fit_keep_no_other_from_its_node() {
+    let node = a_node();
+    let misfits: Vec<A> = (0..100)
+        .map(|it| a_pod(&format!("a{it:03}"), "3"))
+        .collect();
+    let fits = a_pod("z", "100m");
+    let mut seen: Vec<&A> = std::iter::once(&node).chain(&misfits).collect();
+    seen.push(&fits);
+    assert_eq!(names_bound(&seen, 0), ["z"]);
+    let marked = |decision: &Decision<Reason>| {
+        let marks = decision.actions.iter().filter(|action| {
+            matches!(
+                action,
+                Action::Api(Write::Patch {
+                    part: Part::Status,
+                    ..
+                })
+            )
+        });
+        marks.count()
+    };
+    let first = scene(&seen).decide(&Key::Round, 0);
+    assert_eq!((first.actions.len(), marked(&first)), (64, 31));
+    // Those that were told leave the next round to the others.
+    let seen: Vec<&A> = std::iter::once(&node).chain(&misfits).collect();
+    let told: Vec<A> = misfits.iter().map(|it| marked_as_told(it, &seen)).collect();
+    let mut seen: Vec<&A> = std::iter::once(&node).chain(&told[..50]).collect();
+    seen.extend(&misfits[50..]);
+    let next = scene(&seen).decide(&Key::Round, 0);
+    assert_eq!(marked(&next), 32);
+    let seen: Vec<&A> = std::iter::once(&node).chain(&told).collect();
+    assert!(scene(&seen).decide(&Key::Round, 0).actions.is_empty());
+}
+
+/// With the condition that a round of these gives it.
+fn marked_as_told(pod: &A, seen: &[&A]) -> A {
+    let Reason::Unschedulable { message } = reason(seen, pod) else {
+        panic!("it does not fit");
+    };
+    let condition = json!({
+        "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+    });
+    pod.clone().with("/status/conditions", json!([condition]))
+}
+
+/// It was told figures of before, and those of after in the next round.
+#[test]
+fn a_pod_is_told_what_is_free_after_all_are_bound() {
+    let node = a_node();
+    let (large, small) = (a_pod("a", "3"), a_pod("b", "400m"));
+    let Reason::Unschedulable { message } = reason(&[&node, &large, &small], &large) else {
+        panic!("it does not fit");
+    };
+    assert!(message.contains("1.6 of 2 free (b 0.4)"), "{message}");
 }
 
 #[test]

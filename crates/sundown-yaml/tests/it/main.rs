@@ -134,10 +134,62 @@ fn what_overrides_a_merged_key_is_told_apart_from_what_is_given_twice() {
     );
 }
 
+/// Each of hundreds of thousands of duplicates kept the whole path to it, of a document of 3 MiB some 100 GiB.
+#[test]
+fn of_many_duplicates_the_first_are_told_and_none_is_long() {
+    let (depth, count) = (200, 10_000);
+    let nested = format!("{{{}: ", "k".repeat(1_000)).repeat(depth);
+    let text = format!(
+        "{nested}{{{}}}{}",
+        "a: 1, ".repeat(count),
+        "}".repeat(depth)
+    );
+    let found = read(&text).unwrap().duplicates;
+    assert_eq!(found.len(), 100);
+    let bytes: usize = found.iter().map(|it| it.field.len() + it.key.len()).sum();
+    assert!(bytes < 1 << 20, "{bytes}");
+    let long = "ä".repeat(1 << 20);
+    let found = read(&format!("? {long}\n: 1\n? {long}\n: 2\n"))
+        .unwrap()
+        .duplicates;
+    assert!(found[0].key.len() < 10_000, "{}", found[0].key.len());
+}
+
+/// What overrides merged keys is no mistake, and must not hide one.
+#[test]
+fn merged_keys_do_not_take_the_place_of_what_is_given_twice() {
+    let keys: String = (0..200).map(|number| format!("k{number}: 1, ")).collect();
+    let text = format!("base: &base {{{keys}}}\nspec: {{<<: *base, {keys} k0: 2}}\n");
+    let found = read(&text).unwrap().duplicates;
+    let own: Vec<_> = found.iter().filter(|it| !it.is_merged).collect();
+    assert_eq!(own.len(), 1, "{own:?}");
+    assert_eq!(found.len(), 101);
+}
+
+/// They were not told.
+#[test]
+fn what_json_gives_twice_is_told_with_its_line() {
+    let text =
+        "{\"x\": 1}\n{\n\t\"spec\": {\n\t\t\"a\": [1],\n\t\t\"a\": 2,\n\t\t\"<<\": {}\n\t}\n}\n";
+    let found = documents(text).unwrap();
+    assert_eq!(found[1].value["spec"]["a"], 2);
+    let twice: Vec<_> = found[1].duplicates.iter().collect();
+    assert_eq!(twice.len(), 1, "{twice:?}");
+    assert_eq!((twice[0].line, &*twice[0].field), (5, "spec.a"));
+}
+
+/// They were counted from the end of the JSON.
+#[test]
+fn lines_count_from_the_beginning_of_the_file_after_json_too() {
+    let text = "{\"a\": 1}\n---\nb: 1\n--- !x\nc: 1\n";
+    let error = documents(text).unwrap_err();
+    assert_eq!((error.line, error.column), (4, 4), "{error}");
+}
+
 #[test]
 fn aliases_stand_for_a_bounded_text() {
     let long = "x".repeat(1 << 20);
     let many = "*a, ".repeat(20);
     let error = read(&format!("a: &a {long}\nb: [{many}]\n")).unwrap_err();
-    assert_eq!(error.problem, "the aliases stand for too much");
+    assert_eq!(error.problem, "alias expansion exceeds the limit");
 }
