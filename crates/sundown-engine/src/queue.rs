@@ -64,9 +64,7 @@ pub(crate) enum Resolved {
     /// Something was done.
     Done,
     /// Wait before the next try; at least this many seconds if the server said so.
-    Badly {
-        retry_after_seconds: Option<u32>,
-    },
+    Badly { retry_after_seconds: Option<u32> },
 }
 
 /// Whether a key waits after a failure that a read may heal.
