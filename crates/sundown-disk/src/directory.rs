@@ -99,6 +99,15 @@ pub fn is_in_use(path: &Path) -> bool {
     Held::is_taken(&path).unwrap_or(false) || obstacle(&path) == Obstacle::Use
 }
 
+/// Does something while no process uses a data directory; a start that comes meanwhile waits for it. None: it is in
+/// use, or cannot be held, and nothing was done.
+pub fn while_free<T>(path: &Path, deed: impl FnOnce() -> T) -> Option<T> {
+    let path = held::normal(path).ok()?;
+    let _held = Held::take(&path).ok()??;
+    // One of the format before holds nothing else.
+    (obstacle(&path) != Obstacle::Use).then(deed)
+}
+
 /// Makes a data directory as far as its state, for a control plane that will start on it.
 ///
 /// Errors: it is not one of ours, or somebody uses it.

@@ -20,7 +20,7 @@ mod scratch;
 
 pub use claim::Refusal;
 pub use damage::Damage;
-pub use directory::{Hold, find, is_in_use, prepare};
+pub use directory::{Hold, find, is_in_use, prepare, while_free};
 pub use disk::{AppendError, Disk, Keep, OpenError, Options, RELAXED_MAX};
 pub use record::Sum;
 pub use recovery::Summary;

@@ -92,6 +92,13 @@ impl Embedded {
         }
     }
 
+    /// Removes the kubeconfigs now, where they are still those of this control plane.
+    pub fn remove_kubeconfigs(&mut self) {
+        if let Some(door) = &mut self.door {
+            door.files.clear();
+        }
+    }
+
     /// The controllers at work.
     pub fn controllers(&self) -> &DriverHandle {
         &self.driver

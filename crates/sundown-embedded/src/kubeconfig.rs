@@ -16,17 +16,6 @@ pub fn is_own_kubeconfig(path: &Path) -> bool {
     is_file && std::fs::read_to_string(path).is_ok_and(|text| text.starts_with(BEGINNING))
 }
 
-/// The port that a kubeconfig of Sundown leads to.
-pub fn port_of_kubeconfig(path: &Path) -> Option<u16> {
-    if !is_own_kubeconfig(path) {
-        return None;
-    }
-    let text = std::fs::read_to_string(path).ok()?;
-    let (_, after) = text.split_once("https://127.0.0.1:")?;
-    let digits = after.split(|it: char| !it.is_ascii_digit()).next()?;
-    digits.parse().ok()
-}
-
 /// Why the kubeconfig was not written.
 #[derive(Debug, thiserror::Error)]
 pub enum KubeconfigError {
@@ -111,16 +100,14 @@ mod tests {
     }
 
     #[test]
-    fn stays_if_it_is_to_be_kept_and_tells_its_port() -> anyhow::Result<()> {
+    fn stays_if_it_is_to_be_kept() -> anyhow::Result<()> {
         let directory = tempfile::tempdir()?;
         let path = directory.path().join("config");
         let content = format!("{BEGINNING}    server: https://127.0.0.1:4711\n");
         let mut file = KubeconfigFile::write(&path, content)?;
         file.is_kept = true;
         drop(file);
-        assert_eq!(super::port_of_kubeconfig(&path), Some(4711));
-        std::fs::write(&path, "server: https://127.0.0.1:4711")?;
-        assert_eq!(super::port_of_kubeconfig(&path), None);
+        assert!(super::is_own_kubeconfig(&path));
         Ok(())
     }
 

@@ -29,7 +29,7 @@ mod ports;
 pub use builder::{Builder, Listen, StartError};
 pub use data::Data;
 pub use embedded::{Embedded, StopError};
-pub use kubeconfig::{KubeconfigError, is_own_kubeconfig, port_of_kubeconfig};
+pub use kubeconfig::{KubeconfigError, is_own_kubeconfig};
 #[cfg(target_os = "linux")]
 pub use local::Local;
 pub use node::NodeOptions;

@@ -9,6 +9,7 @@ use crate::container::system;
 use crate::network;
 use crate::paths::NodePaths;
 use crate::record;
+use crate::serve::REMOVING;
 
 /// What the host sees of the node of a data directory: processes, with them their namespaces and
 /// mounts, mounts of the host, and files.
@@ -39,6 +40,15 @@ pub fn leftovers(data_dir: &Path) -> io::Result<Vec<String>> {
     }
     found.extend(pod_directories(&paths));
     Ok(found)
+}
+
+/// Whether files of ended pods were still being removed when the node of a data directory ended. The next one goes on
+/// with it.
+pub fn is_removing(data_dir: &Path) -> bool {
+    // Looked for first: a directory that is not there is made otherwise.
+    let paths = data_dir.canonicalize().and_then(|it| NodePaths::new(&it));
+    let names = paths.map(|paths| record::names(&paths.pods_dir()));
+    names.is_ok_and(|names| names.iter().any(|name| name.starts_with(REMOVING)))
 }
 
 /// What the node itself sees: every process but its own, links, directories, mounts.

@@ -35,7 +35,7 @@ pub use client::{
 };
 pub use container::{CAPABILITIES, is_shown};
 pub use host_path::{ClosedPaths, home_of_account};
-pub use leftovers::leftovers;
+pub use leftovers::{is_removing, leftovers};
 pub use log::{LogChanges, LogOptions, LogReader};
 pub use network::Subnet;
 pub use paths::{NodePaths, PodPaths, SocketPath, has_node_directory};

@@ -32,6 +32,7 @@ use crate::stage::{Announcement, Settings, announce, argument};
 use crate::state::Isolation;
 use crate::wire::{self, Call, Reply};
 use registry::Registry;
+pub(crate) use setup::REMOVING;
 
 /// The running node, shared by the threads that answer calls.
 #[derive(Debug)]

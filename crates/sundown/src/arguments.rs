@@ -64,7 +64,7 @@ Examples:
   sundown down --delete
 
 Jobs that have not come to their end stay, and go on when a control plane is up again.
-Exit code: 0 nothing runs any more, 1 something is left, 2 wrong usage.")]
+Exit code: 0 nothing runs any more, 1 something is left or was not deleted, 2 wrong usage.")]
     Down(Down),
     /// End everything and remove what the control plane stored, after asking
     #[command(after_help = "\

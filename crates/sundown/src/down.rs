@@ -1,6 +1,7 @@
 //! `sundown down`: ends the pods, then the control plane, then the node, and says what became of each.
 
 mod delete;
+mod stays;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -8,7 +9,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::Value;
 use sundown_node::{Node, NodeError};
 use tokio::time::{Instant, sleep};
 
@@ -18,6 +18,7 @@ use crate::control::{self, ControlError, Graces, Held};
 use crate::objects::{self, Known, Unfinished};
 use crate::terminal::one_line;
 use crate::{data, output};
+use delete::NotDeleted;
 
 /// The kernel takes namespaces and mounts apart after their last process.
 const GONE_TIME_MAX: Duration = Duration::from_secs(30);
@@ -35,25 +36,36 @@ pub(crate) struct Ended {
     pub(crate) unfinished: Vec<Unfinished>,
     /// Clusters that are stored, and are made again when a control plane is up again.
     pub(crate) clusters: Vec<Unfinished>,
+    /// What `--delete` did not bring to its end.
+    pub(crate) not_deleted: Vec<NotDeleted>,
+    /// Whether files of ended pods were still being removed when the node ended.
+    pub(crate) is_removing: bool,
 }
 
 /// Ends what is up.
 pub(crate) async fn run(arguments: &Down, output: Output) -> Result<ExitCode, Complaint> {
     let directory = data::directory(arguments.place.data_dir.as_deref())?;
     let state = data::find(&directory)?;
-    if let Some(state) = state.as_deref().filter(|_| arguments.delete) {
-        delete::all(&directory, state, output).await?;
-    }
-    let ended = match state {
+    let not_deleted = match &state {
+        Some(state) if arguments.delete => delete::all(&directory, state, output).await?,
+        Some(_) | None => Vec::new(),
+    };
+    let mut ended = match state {
         Some(state) => end(&directory, &state, output).await?,
         None => Ended::default(),
     };
+    ended.not_deleted = not_deleted;
     forget_kubeconfig(&directory);
     match output {
         Output::Text => output::print(&in_words(&ended, &directory))?,
         Output::Json => output::print_json(&ended)?,
     }
-    Ok(ExitCode::SUCCESS)
+    let is_done = ended.not_deleted.is_empty();
+    Ok(if is_done {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
 }
 
 /// Ends everything of a data directory, by where its state lies; with text each step is told as it happens.
@@ -65,7 +77,7 @@ pub(crate) async fn end(data: &Path, state: &Path, output: Output) -> Result<End
     let mut steps = Vec::new();
     let mut tell = |text: &str| {
         if output == Output::Text {
-            // Whoever does not read it any more still wants the end.
+            // A user who does not read it any more still wants the end.
             let _ = output::print(&format!("{}\n", one_line(text)));
         }
         steps.push(text.to_owned());
@@ -85,36 +97,36 @@ pub(crate) async fn end(data: &Path, state: &Path, output: Output) -> Result<End
         .map_err(|error| failed(&error))?;
     ended.steps = steps;
     until_gone(state).await?;
+    ended.is_removing = sundown_node::is_removing(state);
     Ok(ended)
 }
 
-/// Jobs that have not come to their end, and clusters.
+/// Jobs that have not come to their end, and clusters that come back. What cannot be asked is not told.
 async fn what_stays(held: &Held) -> (Vec<Unfinished>, Vec<Unfinished>) {
     let Ok(connection) = sundown_driver::connect(Some(&held.kubeconfig)).await else {
         return Default::default();
     };
-    let found = objects::unfinished(&connection.client).await;
-    let mut jobs = found.unwrap_or_default();
-    jobs.retain(|it| it.kind != "pod");
-    let clusters = objects::list(&connection.client, Known::RayCluster, None).await;
-    let clusters = clusters.unwrap_or_default();
-    // What a job owns goes on with it, or goes with it.
-    let is_own = |it: &&Value| objects::list_in(it, "/metadata/ownerReferences").is_empty();
-    let clusters = clusters.iter().filter(is_own);
-    let clusters = clusters.map(|it| Unfinished::of(Known::RayCluster, it));
-    (jobs, clusters.collect())
+    let client = &connection.client;
+    let mut all = Vec::new();
+    for kind in [Known::RayJob, Known::Job, Known::RayCluster] {
+        let found = objects::list(client, kind, None).await;
+        let found = found.unwrap_or_default();
+        all.extend(found.into_iter().map(|object| (kind, object)));
+    }
+    stays::of(&all)
 }
 
-/// One that ended by itself left its kubeconfig for the next; now none is wanted. One that is just starting, and
-/// does not answer yet, has written its own.
+/// One that ended by itself left its kubeconfig for the next; now none is wanted. One that starts meanwhile waits
+/// until this is done, and writes its own; of one that started before it stays.
 fn forget_kubeconfig(directory: &Path) {
     let path = data::kubeconfig(directory);
-    if !sundown_disk::is_in_use(directory)
-        && sundown_embedded::is_own_kubeconfig(&path)
-        && let Err(error) = std::fs::remove_file(&path)
-    {
-        tracing::warn!(%error, path = %path.display(), "remove the kubeconfig");
-    }
+    sundown_disk::while_free(directory, || {
+        if sundown_embedded::is_own_kubeconfig(&path)
+            && let Err(error) = std::fs::remove_file(&path)
+        {
+            tracing::warn!(%error, path = %path.display(), "remove the kubeconfig");
+        }
+    });
 }
 
 /// A node that outlived its control plane, or has nothing to run any more.
@@ -171,7 +183,10 @@ fn is_alive(leftover: &str) -> bool {
 fn in_words(ended: &Ended, directory: &Path) -> String {
     let mut text = String::new();
     if !ended.unfinished.is_empty() {
-        text.push_str("\nNot finished. When a control plane is up again, these continue as after a node drain:\nwith a new pod, or they fail if no retry is left:\n");
+        text.push_str(
+            "\nNot finished. When a control plane is up again, these continue as after a node drain:\n\
+             with a new pod, or they fail if no retry is left:\n",
+        );
         for it in &ended.unfinished {
             let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
             let _ = writeln!(text, "  {}  {}", one_line(&row), one_line(&it.state));
@@ -179,21 +194,35 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
         text.push('\n');
     }
     if !ended.clusters.is_empty() {
-        text.push_str("\nStored. These are made again by the next control plane:\n");
+        text.push_str(
+            "\nThese RayClusters will be recreated by the next `sundown up` or `sundown run`:\n",
+        );
         for it in &ended.clusters {
             let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
             let _ = writeln!(text, "  {}", one_line(&row));
         }
-        text.push_str(
-            "`sundown down --delete` deletes them, while a control plane is up: sundown up\n\n",
-        );
+        text.push_str("to delete them: `sundown up`, then `sundown down --delete`\n\n");
+    }
+    if !ended.not_deleted.is_empty() {
+        text.push_str("\nNot deleted:\n");
+        for it in &ended.not_deleted {
+            let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
+            let _ = writeln!(text, "  {}  {}", one_line(&row), one_line(&it.why));
+        }
+        text.push('\n');
     }
     text += match (ended.was_up, ended.steps.is_empty()) {
-        (true, _) => "the control plane has ended, and nothing of its pods is left",
+        (true, _) => "the control plane and its pods have stopped",
         (false, false) => "no control plane was up; its pods have ended",
         (false, true) => "nothing was up",
     };
-    text + &format!(" ({})\n", directory.display())
+    let _ = writeln!(text, " ({})", directory.display());
+    if ended.is_removing {
+        text.push_str(
+            "files of ended pods are not removed yet; the next start or `sundown reset` continues\n",
+        );
+    }
+    text
 }
 
 #[cfg(test)]
@@ -212,6 +241,46 @@ mod tests {
         let text = in_words(&ended, Path::new("/d"));
         assert!(text.contains("  raycluster/c -n n\n"), "{text}");
         assert!(text.contains("sundown down --delete"), "{text}");
+    }
+
+    #[test]
+    fn what_was_not_deleted_and_files_that_are_left_are_told() {
+        let held = NotDeleted {
+            kind: "job",
+            namespace: "n".into(),
+            name: "held".into(),
+            why: "finalizer a/b is not removed".into(),
+        };
+        let mut ended = Ended {
+            was_up: true,
+            not_deleted: vec![held],
+            ..Ended::default()
+        };
+        let text = in_words(&ended, Path::new("/d"));
+        let row = "Not deleted:\n  job/held -n n  finalizer a/b is not removed\n";
+        assert!(text.contains(row), "{text}");
+        let end = "the control plane and its pods have stopped (/d)\n";
+        assert!(text.ends_with(end), "{text}");
+        ended.is_removing = true;
+        let text = in_words(&ended, Path::new("/d"));
+        assert!(text.contains("not removed yet"), "{text}");
+    }
+
+    /// It was removed under a control plane that had just started.
+    #[test]
+    fn only_the_kubeconfig_of_a_directory_that_no_process_uses_is_removed() {
+        let home = tempfile::tempdir().unwrap();
+        let kubeconfig = data::kubeconfig(home.path());
+        let text = "apiVersion: v1\nkind: Config\ncurrent-context: sundown\n";
+        sundown_disk::prepare(home.path()).unwrap();
+        std::fs::write(&kubeconfig, text).unwrap();
+        let used = sundown_disk::Hold::take(home.path()).unwrap();
+        assert!(used.is_some());
+        forget_kubeconfig(home.path());
+        assert!(kubeconfig.exists());
+        drop(used);
+        forget_kubeconfig(home.path());
+        assert!(!kubeconfig.exists());
     }
 
     #[test]

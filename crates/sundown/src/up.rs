@@ -138,7 +138,9 @@ async fn serve(
         failed = embedded.failed() => failed,
         gone = ground.until_gone() => {
             ground::part(&served, &mut answering).await;
-            // Whatever they would remove at their paths may be another control plane's by now.
+            // These are compared before they are removed: they would let anyone in who has them.
+            embedded.remove_kubeconfigs();
+            // Whatever the rest would remove at its paths may be another control plane's by now.
             std::mem::forget((embedded, control));
             return Err(gone);
         }
@@ -205,7 +207,7 @@ async fn end_node(state: &Path, pods: usize) {
 
 async fn start(arguments: &Up, places: &Places, ray: &RayConfig) -> Result<Embedded, Complaint> {
     let listen = Listen {
-        address: (Ipv4Addr::LOCALHOST, port(arguments, places)).into(),
+        address: (Ipv4Addr::LOCALHOST, arguments.port).into(),
         kubeconfigs: places.kubeconfigs.clone(),
     };
     let mut builder = Embedded::builder()
@@ -258,20 +260,6 @@ async fn start(arguments: &Up, places: &Places, ray: &RayConfig) -> Result<Embed
             | E::Rights(_) => complaint,
         }
     })
-}
-
-/// The one that was asked for; else that of the last control plane, if it is free, so that kubeconfigs which
-/// were copied or exported lead here again.
-fn port(arguments: &Up, places: &Places) -> u16 {
-    let own = places.data.as_deref().map(data::kubeconfig);
-    match own.and_then(|path| sundown_embedded::port_of_kubeconfig(&path)) {
-        Some(port) if arguments.port == 0 && is_free(port) => port,
-        Some(_) | None => arguments.port,
-    }
-}
-
-fn is_free(port: u16) -> bool {
-    std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
 fn node_options(

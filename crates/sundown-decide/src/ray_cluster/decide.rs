@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::json;
-use sundown_kinds::ray_cluster::summary::{self, Observed, Pass, STATE_FAILED};
+use sundown_kinds::ray_cluster::summary::{self, Observed, Pass};
 use sundown_kinds::ray_cluster::{ClusterStatus, validate};
 use sundown_kinds::{Invalid, RayCluster, Settings};
 use sundown_model::{Action, Cache, Decision, Facts, Object, Part};
@@ -26,13 +26,12 @@ pub(super) fn decide(
         Ok(cluster) => cluster,
         Err(malformed) => {
             let why = malformed.to_string();
-            return refuse(
-                object,
-                None,
-                "InvalidRayClusterSpec",
-                "spec is invalid",
-                &why,
-            );
+            let refusal = Refusal {
+                event: "InvalidRayClusterSpec",
+                what: "spec is invalid",
+                why: &why,
+            };
+            return refuse(object, None, &refusal, now);
         }
     };
     if cluster.is_managed_elsewhere() {
@@ -42,10 +41,11 @@ pub(super) fn decide(
         return Decision::idle(Reason::Deleting);
     }
     if let Some((event, what, Invalid(why))) = first_flaw(&cluster, settings) {
-        return refuse(object, Some(&cluster), event, what, &why);
+        let why = &why;
+        return refuse(object, Some(&cluster), &Refusal { event, what, why }, now);
     }
     if let Some(field) = unsupported::field(&cluster.spec, &cluster.metadata, &settings.gates) {
-        return refuse_by_name(object, &cluster, field);
+        return refuse_by_name(object, &cluster, field, now);
     }
     let sight = Sight::of(object, cluster, cache, facts, settings, now);
     make(&sight)
@@ -85,44 +85,53 @@ fn first_flaw(
         .find_map(|(event, what, result)| Some((event, what, result.err()?)))
 }
 
+/// What is wrong with a cluster.
+struct Refusal<'a> {
+    event: &'a str,
+    /// What it is about.
+    what: &'a str,
+    why: &'a str,
+}
+
 /// Says what is wrong in an event and in the status, and makes nothing. What cannot be read has no status that
 /// could be written.
 fn refuse(
     object: &Object,
     cluster: Option<&RayCluster>,
-    event: &str,
-    what: &str,
-    why: &str,
+    Refusal { event, what, why }: &Refusal<'_>,
+    now: Timestamp,
 ) -> Decision<Reason> {
     let message = format!("The RayCluster {what} {}: {why}", place(object.key()));
     let mut actions = vec![note(object, true, event, message)];
-    actions.extend(cluster.and_then(|cluster| write_refusal(object, cluster, why)));
-    let why = why.to_owned();
+    actions.extend(cluster.and_then(|cluster| write_refusal(object, cluster, why, now)));
+    let why = (*why).to_owned();
     Decision::act_all(actions, Reason::Invalid { why })
 }
 
-/// A cluster that never began has failed; one that runs goes on as it is.
-fn write_refusal(object: &Object, cluster: &RayCluster, why: &str) -> Option<Action> {
-    let mut status = ClusterStatus {
-        reason: why.to_owned(),
-        observed_generation: cluster.metadata.generation,
-        ..cluster.status.clone()
-    };
-    if status.state.is_empty() {
-        STATE_FAILED.clone_into(&mut status.state);
-    }
+fn write_refusal(
+    object: &Object,
+    cluster: &RayCluster,
+    why: &str,
+    now: Timestamp,
+) -> Option<Action> {
+    let status = summary::refuse(cluster, why, now);
     write_status(object, &cluster.status, &status)
 }
 
 /// Says which field it is in an event and in the status, and makes nothing.
-fn refuse_by_name(object: &Object, cluster: &RayCluster, field: String) -> Decision<Reason> {
+fn refuse_by_name(
+    object: &Object,
+    cluster: &RayCluster,
+    field: String,
+    now: Timestamp,
+) -> Decision<Reason> {
     let message = unsupported::message(&field);
     let told = format!(
         "The RayCluster spec is invalid {}: {message}",
         place(object.key())
     );
     let mut actions = vec![note(object, true, "InvalidRayClusterSpec", told)];
-    actions.extend(write_refusal(object, cluster, &message));
+    actions.extend(write_refusal(object, cluster, &message, now));
     Decision::act_all(actions, Reason::Unsupported { field })
 }
 

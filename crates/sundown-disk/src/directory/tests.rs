@@ -133,6 +133,24 @@ fn a_start_waits_for_those_who_hold_a_directory_for_a_moment_only() {
     }
 }
 
+/// A look and what was done after it were two steps, with a start between them.
+#[test]
+fn what_is_done_while_a_directory_is_free_comes_before_a_start_or_not_at_all() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path();
+    let disk = Disk::open(path, Options::default()).unwrap();
+    assert_eq!(while_free(path, || ()), None, "it is used");
+    drop(disk);
+    let start = while_free(path, || {
+        let mut pause_count = 0;
+        let held = hold_after(path, || pause_count += 1);
+        (held.is_err(), pause_count > 0)
+    });
+    assert_eq!(start, Some((true, true)), "it waits");
+    drop(Disk::open(path, Options::default()).unwrap());
+    assert_eq!(while_free(&path.join("not/there"), || ()), None);
+}
+
 /// NFS refused the lock with EBADF: it asks for a descriptor that may write.
 #[test]
 fn locks_are_taken_by_descriptors_that_may_write() {

@@ -43,6 +43,25 @@ pub struct Observed<'a> {
 /// The state of a cluster that was refused before it began.
 pub const STATE_FAILED: &str = "failed";
 
+/// The condition of a cluster whose present spec is refused. The state does not tell it of one that runs, and the
+/// reason tells troubles, too.
+pub const CONDITION_REFUSED: &str = conditions::REFUSED;
+
+/// The status of a cluster whose spec is refused. One that never began has failed; one that runs goes on as it is.
+pub fn refuse(cluster: &RayCluster, why: &str, now: Timestamp) -> ClusterStatus {
+    let generation = cluster.metadata.generation;
+    let mut status = ClusterStatus {
+        reason: why.to_owned(),
+        observed_generation: generation,
+        ..cluster.status.clone()
+    };
+    if status.state.is_empty() {
+        STATE_FAILED.clone_into(&mut status.state);
+    }
+    conditions::set_refused(&mut status, generation, why, now);
+    status
+}
+
 /// The status that the cluster should have.
 pub fn summarize(observed: &Observed<'_>, gates: &Gates, now: Timestamp) -> ClusterStatus {
     let cluster = observed.cluster;
@@ -59,6 +78,7 @@ pub fn summarize(observed: &Observed<'_>, gates: &Gates, now: Timestamp) -> Clus
     if status.state == STATE_FAILED {
         status.state.clear();
     }
+    conditions::clear_refused(&mut status);
     if is_complete(observed) {
         status.state = "ready".into();
     }

@@ -23,7 +23,7 @@ use crate::record;
 use crate::state::PodState;
 
 /// Begins the name of a pod's directory while it is being removed.
-pub(super) const REMOVING: &str = ".removing-";
+pub(crate) const REMOVING: &str = ".removing-";
 
 /// As container runtimes have it. Programs that close all descriptors one by one are slow above it.
 const DESCRIPTOR_COUNT_MAX: u64 = 1 << 20;
@@ -284,6 +284,7 @@ mod tests {
 
         let lost = find_lost(&paths);
 
+        assert!(crate::is_removing(home.path()), "`down` tells it");
         assert_eq!(lost.pods.keys().collect::<Vec<_>>(), ["whole"]);
         let moved = paths.pods_dir().join(".removing-whole-1");
         assert!(moved.join("1/deep/down").is_dir(), "it may take its time");
@@ -296,6 +297,7 @@ mod tests {
         let (clears, remains) = (paths.clone(), lost.remains);
         let clearing = ClearUp::begin(move || remove_all(&clears, &remains), ()).unwrap();
         clearing.wait();
+        assert!(!crate::is_removing(home.path()));
         assert_eq!(record::names(&paths.pods_dir()), ["whole"]);
 
         // A removal that was cut short is finished with the next one.

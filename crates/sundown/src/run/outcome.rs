@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
+use sundown_kinds::ray_cluster::summary::{CONDITION_REFUSED, STATE_FAILED};
 
 use super::target::Parts;
 use super::trouble;
@@ -46,7 +47,7 @@ impl Outcome {
         }
     }
 
-    /// Somebody else deleted it.
+    /// It was deleted by others.
     pub(super) fn deleted() -> Self {
         let cause = "deleted before it finished".to_owned();
         Self::failed("deleted", "", vec![cause])
@@ -65,17 +66,25 @@ pub(super) fn of(parts: &Parts<'_>) -> Option<Outcome> {
     }
 }
 
-/// Ready, or refused as it is now.
+/// Ready, or refused, as it is now. The state alone does not tell: that of a cluster that was changed stays `ready`
+/// while its new pods come, and while its change is refused.
 fn of_cluster(cluster: &Value) -> Option<Outcome> {
-    let is_of_now = cluster["status"]["observedGeneration"] == cluster["metadata"]["generation"];
-    match text(cluster, "/status/state") {
-        "ready" => Some(Outcome::succeeded()),
-        "failed" if is_of_now => {
-            let causes = excerpt(text(cluster, "/status/reason"));
-            Some(Outcome::failed("failed", "invalid spec", causes))
-        }
-        _ => None,
+    let status = &cluster["status"];
+    let generation = cluster["metadata"]["generation"].as_i64();
+    if status["observedGeneration"].as_i64() != generation {
+        return None;
     }
+    let state = text(cluster, "/status/state");
+    let reason = text(cluster, "/status/reason");
+    if state == STATE_FAILED || has_condition(cluster, CONDITION_REFUSED) {
+        return Some(Outcome::failed("failed", "invalid spec", excerpt(reason)));
+    }
+    let count = |name: &str| status[name].as_i64().unwrap_or(0);
+    let has_workers = count("readyWorkerReplicas") >= count("desiredWorkerReplicas");
+    let conditions = list_in(cluster, "/status/conditions").iter();
+    let mut lost = conditions.filter(|it| it["type"] == "HeadPodReady" && it["status"] != "True");
+    let is_whole = has_workers && lost.next().is_none() && reason.is_empty();
+    (state == "ready" && is_whole).then(Outcome::succeeded)
 }
 
 fn of_ray_job(parts: &Parts<'_>, job: &Value) -> Option<Outcome> {
@@ -255,17 +264,53 @@ mod tests {
         }
     }
 
-    /// It was waited for without end.
+    /// It was waited for without end; of one that runs it was said that it succeeded.
     #[test]
     fn a_cluster_that_is_refused_has_failed() {
+        let refused = json!([{"type": "sundown.dev/Refused", "status": "True"}]);
         let cluster = |state: &str, generation: i64| json!({"status": {"state": state, "observedGeneration": generation, "reason": "why"}});
         check(Known::RayCluster, json!({}), Vec::new(), None);
-        let ready = cluster("ready", 1);
-        check(Known::RayCluster, ready, Vec::new(), Some(("succeeded", 0)));
-        let refused = cluster("failed", 1);
-        check(Known::RayCluster, refused, Vec::new(), Some(("failed", 1)));
+        let failed = cluster("failed", 1);
+        check(Known::RayCluster, failed, Vec::new(), Some(("failed", 1)));
         // It was changed since.
         check(Known::RayCluster, cluster("failed", 0), Vec::new(), None);
+        let mut runs = cluster("ready", 1);
+        // A trouble that may pass.
+        check(Known::RayCluster, runs.clone(), Vec::new(), None);
+        runs["status"]["conditions"] = refused;
+        check(
+            Known::RayCluster,
+            runs.clone(),
+            Vec::new(),
+            Some(("failed", 1)),
+        );
+        runs["status"]["observedGeneration"] = json!(0);
+        check(Known::RayCluster, runs, Vec::new(), None);
+    }
+
+    /// The state of before ended the run of a cluster that was changed.
+    #[test]
+    fn a_cluster_is_ready_when_all_that_it_asks_for_now_is() {
+        let cluster = |generation: i64, ready: i64, desired: i64, head: &str| {
+            json!({"status": {"state": "ready", "observedGeneration": generation,
+                "readyWorkerReplicas": ready, "desiredWorkerReplicas": desired,
+                "conditions": [{"type": "HeadPodReady", "status": head}]}})
+        };
+        let cases = [
+            (cluster(1, 1, 1, "True"), Some(("succeeded", 0))),
+            (cluster(1, 2, 1, "True"), Some(("succeeded", 0))),
+            (cluster(0, 1, 1, "True"), None),
+            (cluster(1, 1, 3, "True"), None),
+            (cluster(1, 1, 1, "False"), None),
+            (
+                json!({"status": {"state": "ready", "observedGeneration": 1}}),
+                Some(("succeeded", 0)),
+            ),
+            (json!({"status": {"observedGeneration": 1}}), None),
+        ];
+        for (cluster, expect) in cases {
+            check(Known::RayCluster, cluster, Vec::new(), expect);
+        }
     }
 
     #[test]

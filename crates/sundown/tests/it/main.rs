@@ -5,6 +5,7 @@ mod checkout;
 mod commands;
 mod db;
 mod dependencies;
+mod down_end_to_end;
 mod first_day_end_to_end;
 mod foreign;
 mod foreign_sockets;

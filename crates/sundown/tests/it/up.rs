@@ -63,6 +63,41 @@ fn a_control_plane_whose_data_directory_is_removed_says_so_and_ends() -> Result<
     Ok(())
 }
 
+/// A kubeconfig elsewhere stayed, and let in to the data wherever they were moved.
+#[test]
+fn a_control_plane_whose_data_directory_is_moved_leaves_no_kubeconfig_elsewhere() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let (data, kubeconfig) = (home.path().join("data"), home.path().join("elsewhere"));
+    let mut command = sundown(home.path(), &["up", "--node=false", "-o", "json"]);
+    command.arg("--data-dir").arg(&data);
+    command.arg("--kubeconfig").arg(&kubeconfig);
+    command.stderr(std::process::Stdio::null());
+    let up = Up::spawn(command, &[])?;
+    assert!(kubeconfig.exists());
+    std::fs::rename(&data, home.path().join("moved"))?;
+    assert_eq!(up.end()?, Some(1));
+    assert!(!kubeconfig.exists());
+    Ok(())
+}
+
+/// A port that was found free and taken then was told with the help `--port 0`, which was what was asked for.
+#[test]
+fn comes_back_at_the_port_of_the_last_time_if_that_is_free() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let url = |up: &Up| up.started["url"].as_str().unwrap_or_default().to_owned();
+    let first = Up::start_durable(home.path(), &[])?;
+    let before = url(&first);
+    assert_eq!(first.terminate()?, Some(0));
+    let again = Up::start_durable(home.path(), &[])?;
+    assert_eq!(url(&again), before);
+    assert_eq!(again.terminate()?, Some(0));
+    let address = before.trim_start_matches("https://");
+    let _taken = std::net::TcpListener::bind(address)?;
+    let other = Up::start_durable(home.path(), &[])?;
+    assert_ne!(url(&other), before);
+    Ok(())
+}
+
 #[test]
 fn takes_the_controllers_that_it_is_given() -> Result<()> {
     let home = tempfile::tempdir()?;

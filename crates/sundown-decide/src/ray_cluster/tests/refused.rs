@@ -4,10 +4,10 @@
 //! cluster as being provisioned, for ever.
 
 use serde_json::{Value, json};
-use sundown_model::{RefusalReason, Write};
+use sundown_model::{Action, RefusalReason, Write};
 
 use super::super::{RayClusters, Reason};
-use super::{a_cluster, demo, make_ready, pods, stage, status};
+use super::{a_cluster, demo, make_ready, pods, ready, stage, status};
 use crate::testing::ray::Stage;
 
 fn refusing(plural: &'static str) -> Stage<RayClusters> {
@@ -103,4 +103,36 @@ fn an_edit_is_not_blamed_for_what_was_refused_before_it() {
     stage.refuses = None;
     assert!(matches!(stage.step(&demo()).reason, Reason::Changes { .. }));
     assert!(failure(&stage).is_none());
+}
+
+fn refusal(stage: &Stage<RayClusters>) -> Option<&Value> {
+    let mut conditions = status(stage)["conditions"].as_array()?.iter();
+    conditions.find(|it| it["type"] == "sundown.dev/Refused")
+}
+
+/// Nothing in its status told a refused change of a cluster that runs from one that was made.
+#[test]
+fn a_change_of_a_running_cluster_that_is_refused_is_marked_until_it_is_taken_back() {
+    let mut stage = ready();
+    assert_eq!(refusal(&stage), None);
+    stage.edit(&demo(), "/spec/workerGroupSpecs/0/numOfHosts", json!(65));
+    stage.edit(&demo(), "/metadata/generation", json!(2));
+    stage.settle(&demo());
+    assert_eq!(status(&stage)["state"], "ready", "what runs goes on");
+    let told = refusal(&stage).expect("a condition");
+    assert_eq!(
+        (&told["status"], &told["observedGeneration"]),
+        (&json!("True"), &json!(2))
+    );
+    assert_eq!(told["message"], status(&stage)["reason"]);
+    assert_eq!(pods(&stage, "worker").len(), 2);
+    let again = stage.decide(&demo());
+    assert!(!again.actions.iter().any(|it| matches!(it, Action::Api(_))));
+    stage.edit(&demo(), "/spec/workerGroupSpecs/0/numOfHosts", json!(1));
+    stage.edit(&demo(), "/metadata/generation", json!(3));
+    assert_eq!(stage.settle(&demo()).reason, Reason::Ready);
+    assert_eq!(
+        (refusal(&stage), status(&stage).get("reason")),
+        (None, None)
+    );
 }

@@ -10,6 +10,8 @@ const HEAD_READY: &str = "HeadPodReady";
 const REPLICA_FAILURE: &str = "ReplicaFailure";
 const SUSPENDING: &str = "RayClusterSuspending";
 const SUSPENDED: &str = "RayClusterSuspended";
+/// Of our own: upstream tells a refusal by an Event alone.
+pub(super) const REFUSED: &str = "sundown.dev/Refused";
 
 /// What a condition says, before it is known since when.
 struct Said {
@@ -28,6 +30,20 @@ pub(super) fn set(status: &mut ClusterStatus, observed: &Observed<'_>, now: Time
         put(status, provisioned(is_complete(observed)), now);
     }
     set_suspension(status, observed, now);
+}
+
+/// Says that the spec of this generation is refused.
+pub(super) fn set_refused(status: &mut ClusterStatus, generation: i64, why: &str, now: Timestamp) {
+    put(status, said(REFUSED, true, "Invalid", why), now);
+    let own = status.conditions.iter_mut();
+    for own in own.filter(|own| own.kind == REFUSED) {
+        own.observed_generation = generation;
+    }
+}
+
+/// Takes that back.
+pub(super) fn clear_refused(status: &mut ClusterStatus) {
+    status.conditions.retain(|own| own.kind != REFUSED);
 }
 
 fn set_replica_failure(status: &mut ClusterStatus, pass: Pass<'_>, now: Timestamp) {
