@@ -214,3 +214,20 @@ fn a_body_with_a_field_of_number_0_is_refused_as_go_does() {
         Err::<Map<_, _>, _>("proto: illegal tag 0".to_owned())
     );
 }
+
+#[test]
+fn durations_are_read_and_written_as_go_prints_them() {
+    for (nanos, text) in [
+        (0, "0s"),
+        (1, "1ns"),
+        (1_500, "1.5µs"),
+        (-200_000_000, "-200ms"),
+        (1_100_000, "1.1ms"),
+        (1_500_000_000, "1.5s"),
+        (90_000_000_000, "1m30s"),
+        (3_605_000_000_000, "1h0m5s"),
+    ] {
+        assert_eq!(duration(nanos), text);
+        assert_eq!(write::nanoseconds(text), nanos, "{text}");
+    }
+}
