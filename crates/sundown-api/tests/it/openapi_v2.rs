@@ -131,6 +131,48 @@ fn every_reference_of_version_three_leads_to_a_schema() {
 #[test]
 fn every_kind_that_is_served_has_one_definition() {
     let mut world = furnished();
+/// The accepted names of a definition change without its spec, when another definition gives one up.
+#[test]
+fn version_three_tells_documents_apart_that_differ_in_accepted_names_alone() {
+    fn definition(plural: &str, version: &str, kind: &str) -> Value {
+        let schema = json!({ "openAPIV3Schema": { "type": "object" } });
+        json!({
+            "metadata": { "name": format!("{plural}.names.sundown.dev") },
+            "spec": {
+                "group": "names.sundown.dev", "scope": "Namespaced",
+                "names": { "plural": plural, "kind": kind, "listKind": format!("{kind}List") },
+                "versions": [{ "name": version, "served": true, "storage": true, "schema": schema }],
+            },
+        })
+    }
+    fn url(world: &mut World) -> String {
+        let index = world.get("/openapi/v3").ok().json;
+        let path = &index["paths"]["apis/names.sundown.dev/v1"]["serverRelativeURL"];
+        path.as_str().unwrap().to_owned()
+    }
+    let mut world = World::new();
+    world
+        .post(CRDS, &definition("firsts", "v1alpha1", "First"))
+        .ok();
+    world
+        .post(CRDS, &definition("seconds", "v1", "Second"))
+        .ok();
+    let wanted = json!({ "spec": { "names": { "listKind": "FirstList" } } });
+    let seconds = format!("{CRDS}/seconds.names.sundown.dev");
+    world.merge(&seconds, &wanted).ok();
+    let before = (url(&mut world), world.get(&seconds).ok().json);
+    let firsts = format!("{CRDS}/firsts.names.sundown.dev");
+    world.delete(&firsts, &Value::Null).ok();
+    let cleaned = json!({ "metadata": { "finalizers": null } });
+    world.merge(&firsts, &cleaned).ok();
+    let after = (url(&mut world), world.get(&seconds).ok().json);
+    assert_eq!(before.1["spec"], after.1["spec"]);
+    let list_kind = |it: &Value| it["status"]["acceptedNames"]["listKind"].clone();
+    assert_eq!(list_kind(&before.1), "SecondList");
+    assert_eq!(list_kind(&after.1), "FirstList");
+    assert_ne!(before.0, after.0);
+}
+
     let document = document(&mut world);
     let mut told = Vec::new();
     for (name, definition) in document["definitions"].as_object().unwrap() {
