@@ -226,11 +226,19 @@ fn hash(registry: &Registry, group: &str, version: &str) -> u64 {
     let program = env!("CARGO_PKG_VERSION");
     let facts = fingerprint(facts::table());
     let mut text = format!("{program}/{group}/{version}/{facts:x}");
-    for schema in types.filter_map(|ty| ty.schema.as_ref()) {
-        text.push('/');
-        text.push_str(&schema.mark());
+    for ty in types.filter(|ty| ty.is_custom()) {
+        text.push_str(&mark(ty));
     }
     fingerprint(text.as_bytes())
+}
+
+/// Tells two states of a custom kind apart. The accepted names are in the status of its definition: they
+/// change without its spec.
+fn mark(ty: &Type) -> String {
+    let (resource, version, kind, list) = (&ty.resource, &ty.version, &ty.kind, &ty.list_kind);
+    let schema = ty.schema.as_ref().map(LazySchema::mark);
+    let schema = schema.unwrap_or_default();
+    format!("/{resource:?}/{version}/{kind}/{list}/{schema}")
 }
 
 /// FNV-1a: clients only ask whether two documents are the same, nobody attacks it.

@@ -200,7 +200,7 @@ fn special(shape: &Shape, raw: &[u8], depth: usize) -> Result<Value, Unreadable>
         Shape::IntOrString => Ok(numbers[2].into()),
         Shape::Time | Shape::MicroTime => Ok(time(shape, raw, numbers[1], numbers[2])),
         Shape::Duration => Ok(duration(numbers[1]).into()),
-        Shape::Raw => match texts[1] {
+        Shape::Raw(_) => match texts[1] {
             None | Some([]) => Ok(Value::Null),
             Some(bytes) => serde_json::from_slice(bytes).map_err(|_| Unreadable::Content),
         },
@@ -258,16 +258,24 @@ fn time(shape: &Shape, raw: &[u8], seconds: i64, nanos: i64) -> Value {
 
 /// As Go prints whole milliseconds of a duration: `1h0m0s`, `1.5s`.
 fn duration(nanos: i64) -> String {
+    const SECOND: u64 = 1_000_000_000;
     let (sign, nanos) = (if nanos < 0 { "-" } else { "" }, nanos.unsigned_abs());
-    let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
-    let fraction = format!("{rest:09}");
-    let fraction = fraction.trim_end_matches('0');
-    let dot = if fraction.is_empty() { "" } else { "." };
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    // What is shorter than a second is told in the largest unit that it reaches.
+    let (worth, digits, unit) = match nanos {
+        1..1_000 => (1, 0, "ns"),
+        1_000..1_000_000 => (1_000, 3, "µs"),
+        1_000_000..SECOND => (1_000_000, 6, "ms"),
+        _ => (SECOND, 9, "s"),
+    };
+    let (whole, rest) = (nanos / worth, nanos % worth);
+    let fraction = format!(".{rest:0digits$}");
+    let fraction = fraction.trim_end_matches('0').trim_end_matches('.');
+    let (hours, minutes, seconds) = (whole / 3600, whole / 60 % 60, whole % 60);
     match (hours, minutes) {
-        (0, 0) => format!("{sign}{seconds}{dot}{fraction}s"),
-        (0, _) => format!("{sign}{minutes}m{seconds}{dot}{fraction}s"),
-        _ => format!("{sign}{hours}h{minutes}m{seconds}{dot}{fraction}s"),
+        _ if nanos < SECOND => format!("{sign}{whole}{fraction}{unit}"),
+        (0, 0) => format!("{sign}{seconds}{fraction}s"),
+        (0, _) => format!("{sign}{minutes}m{seconds}{fraction}s"),
+        _ => format!("{sign}{hours}h{minutes}m{seconds}{fraction}s"),
     }
 }
 

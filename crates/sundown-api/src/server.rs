@@ -352,8 +352,9 @@ impl Server {
             return Err(Failure::too_large(negotiate::BODY_BYTES_MAX));
         }
         let is_binary = Encoding::of(request) == Encoding::Protobuf;
-        // Of a custom resource only the metadata has a message.
-        if is_binary && target.ty.is_custom() && negotiate::form(request)? == Form::Full {
+        // Of a custom resource only the metadata has a message; its scale is a built-in kind.
+        let has_message = !target.ty.is_custom() || target.part == Part::Scale;
+        if is_binary && !has_message && negotiate::form(request)? == Form::Full {
             let forms = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
             return Err(Failure::not_acceptable_here(forms));
         }

@@ -3,15 +3,21 @@
 //! Every answer here is decided in one step, long before any timeout; there is nothing to cut short.
 
 use crate::Request;
+use crate::authorize::Attributes;
 use crate::failure::Failure;
 
 const UNITS: [&str; 8] = ["ns", "us", "µs", "μs", "ms", "s", "m", "h"];
 
+/// The verbs and the parts of objects that no deadline is for (upstream: `BasicLongRunningRequestCheck`).
+const LONG_VERBS: [&str; 2] = ["watch", "proxy"];
+const LONG_PARTS: [&str; 5] = ["attach", "exec", "proxy", "log", "portforward"];
+
 /// Refuses a `timeout` that is no duration, as upstream's filter `WithRequestDeadline`.
 ///
-/// Watches and logs last as long as they do, and are not asked.
+/// Watches and logs last as long as they do, and are not asked; neither is what upstream would run long.
 pub(crate) fn check(request: &Request) -> Result<(), Failure> {
-    let is_long = request.param("watch").is_some() || request.path.ends_with("/log");
+    let asked = Attributes::of(request);
+    let is_long = LONG_VERBS.contains(&asked.verb) || LONG_PARTS.contains(&asked.subresource);
     let text = request.param("timeout").filter(|text| !text.is_empty());
     let Some(text) = text.filter(|_| !is_long) else {
         return Ok(());
@@ -60,6 +66,38 @@ fn fault(text: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{Method, User};
+
+    #[test]
+    fn only_what_may_run_long_is_not_asked() {
+        let pods = "/api/v1/namespaces/a/pods";
+        for (path, watch, is_asked) in [
+            (pods, None, true),
+            (pods, Some("true"), false),
+            (pods, Some("false"), true),
+            ("/api/v1/namespaces/a/pods/p", Some("true"), true),
+            ("/api/v1/namespaces/a/pods/p/log", None, false),
+            ("/api/v1/namespaces/a/pods/log", None, true),
+            ("/api/v1/namespaces/a/configmaps/log", None, true),
+            ("/api/v1/namespaces/a/pods/p/exec", None, false),
+            ("/version", None, true),
+        ] {
+            let mut query = vec![("timeout".to_owned(), "later".to_owned())];
+            query.extend(watch.map(|watch| ("watch".to_owned(), watch.to_owned())));
+            let request = Request {
+                method: Method::Get,
+                path: path.to_owned(),
+                query,
+                content_type: None,
+                accept: None,
+                user_agent: None,
+                if_none_match: None,
+                user: User::admin(),
+                body: Vec::new(),
+            };
+            assert_eq!(check(&request).is_err(), is_asked, "{path} {watch:?}");
+        }
+    }
 
     #[test]
     fn durations_are_read_as_go_reads_them() {

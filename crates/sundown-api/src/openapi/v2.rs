@@ -74,14 +74,9 @@ impl Form {
 /// Tells two documents apart without making them: they follow from the program, from its facts and
 /// from the definitions.
 fn tag(registry: &Registry, form: Form) -> String {
-    use std::fmt::Write as _;
-    let mut text = format!("{}/{form:?}/", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("{}/{form:?}", env!("CARGO_PKG_VERSION"));
     for ty in registry.all().filter(|ty| ty.is_custom()) {
-        let (version, kind, list) = (&ty.version, &ty.kind, &ty.list_kind);
-        let mark = ty.schema.as_ref().map(super::LazySchema::mark);
-        let mark = mark.unwrap_or_default();
-        // The accepted names are in the status of a definition: they change without its spec.
-        let _ = write!(text, "{:?}/{version}/{kind}/{list}/{mark}/", ty.resource);
+        text.push_str(&super::mark(ty));
     }
     let facts = discovery::fingerprint(facts::table());
     let own = discovery::fingerprint(text.as_bytes());

@@ -21,7 +21,7 @@ fn filled(shape: &Shape, depth: usize) -> Value {
         Shape::Time => "2026-01-02T03:04:05Z".into(),
         Shape::MicroTime => "2026-01-02T03:04:05.678901Z".into(),
         Shape::Duration => "1h0m5s".into(),
-        Shape::Raw => json!({ "apiVersion": "v1", "kind": "Any", "n": [1, null] }),
+        Shape::Raw(_) => json!({ "apiVersion": "v1", "kind": "Any", "n": [1, null] }),
         Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStrings => {
             filled(&Shape::Object(SCHEMA), depth)
         }
@@ -83,7 +83,7 @@ fn check_shape(shape: &Shape, raw: &[u8], at: &str) {
         | Shape::Time
         | Shape::MicroTime
         | Shape::Duration
-        | Shape::Raw
+        | Shape::Raw(_)
         | Shape::Wrapped(_) => {}
     }
 }
@@ -213,4 +213,21 @@ fn a_body_with_a_field_of_number_0_is_refused_as_go_does() {
         refused.map_err(|why| why.to_string()),
         Err::<Map<_, _>, _>("proto: illegal tag 0".to_owned())
     );
+}
+
+#[test]
+fn durations_are_read_and_written_as_go_prints_them() {
+    for (nanos, text) in [
+        (0, "0s"),
+        (1, "1ns"),
+        (1_500, "1.5µs"),
+        (-200_000_000, "-200ms"),
+        (1_100_000, "1.1ms"),
+        (1_500_000_000, "1.5s"),
+        (90_000_000_000, "1m30s"),
+        (3_605_000_000_000, "1h0m5s"),
+    ] {
+        assert_eq!(duration(nanos), text);
+        assert_eq!(write::nanoseconds(text), nanos, "{text}");
+    }
 }

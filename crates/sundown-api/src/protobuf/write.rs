@@ -125,7 +125,7 @@ fn put(out: &mut Vec<u8>, number: u32, shape: &Shape, value: &Value) {
         | Shape::Time
         | Shape::MicroTime
         | Shape::Duration
-        | Shape::Raw
+        | Shape::Raw(_)
         | Shape::SchemaOrArray
         | Shape::SchemaOrBool
         | Shape::SchemaOrStrings => put_bytes(out, number, &special(shape, value)),
@@ -154,7 +154,7 @@ fn special(shape: &Shape, value: &Value) -> Vec<u8> {
         }
     } else if *shape == Shape::Duration {
         put_varint(&mut out, 1, nanoseconds(text));
-    } else if *shape == Shape::Raw {
+    } else if matches!(shape, Shape::Raw(_)) {
         put_bytes(&mut out, 1, value.to_string().as_bytes());
     } else if *shape == Shape::SchemaOrArray {
         schema(&mut out, 1, value);
@@ -173,11 +173,12 @@ fn special(shape: &Shape, value: &Value) -> Vec<u8> {
     out
 }
 
-/// The nanoseconds of what Go prints for a duration: `1h0m0s`, `1.5s`, `200ms`.
-fn nanoseconds(text: &str) -> i64 {
-    const UNITS: [(&str, f64); 6] = [
+/// The nanoseconds of what Go prints for a duration: `1h0m0s`, `1.5s`, `200ms`, `1.5µs`.
+pub(super) fn nanoseconds(text: &str) -> i64 {
+    const UNITS: [(&str, f64); 7] = [
         ("ns", 1.0),
         ("us", 1e3),
+        ("µs", 1e3),
         ("ms", 1e6),
         ("h", 3.6e12),
         ("m", 6e10),
@@ -190,7 +191,7 @@ fn nanoseconds(text: &str) -> i64 {
     let mut sum = 0.0;
     while !rest.is_empty() {
         let digits = rest
-            .find(|c: char| c.is_ascii_alphabetic())
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
             .unwrap_or(rest.len());
         let (number, after) = rest.split_at(digits);
         let unit = UNITS

@@ -118,6 +118,36 @@ fn lists_errors_and_watches_have_their_messages() {
     assert_eq!(&frame[4..11], b"\x0a\x05ADDED");
 }
 
+/// The scale of a custom resource is no custom resource: autoscalers ask for it in protobuf.
+#[test]
+fn the_scale_of_a_custom_resource_has_its_message() {
+    let mut world = World::new();
+    let mut definition = crate::world::custom_resource_definition();
+    let version = &mut definition["spec"]["versions"][0];
+    version["subresources"]["scale"] =
+        json!({ "specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas" });
+    world.post(crate::world::CRDS, &definition).ok();
+    let mut object = sunjob("a");
+    object["spec"]["replicas"] = json!(2);
+    world.post(SUNJOBS, &object).ok();
+    let path = format!("{SUNJOBS}/a/scale");
+    let scale = get(&mut world, &path, PROTOBUF);
+    assert_eq!((scale.code, scale.content_type), (200, PROTOBUF));
+    let head = b"k8s\0\x0a\x17\x0a\x0eautoscaling/v1\x12\x05Scale\x12";
+    assert!(scale.body.starts_with(head));
+    let update = Request {
+        accept: Some(PROTOBUF.into()),
+        content_type: Some(PROTOBUF.into()),
+        body: scale.body,
+        ..request(sundown_api::Method::Put, &path, &Value::Null)
+    };
+    let Called::Response(written) = world.call(&update) else {
+        panic!("a scale is a whole answer");
+    };
+    assert_eq!(written.code, 200);
+    assert_eq!(get(&mut world, &format!("{SUNJOBS}/a"), PROTOBUF).code, 406);
+}
+
 /// Informers of metadata ask so for every kind, custom ones included.
 #[test]
 fn metadata_alone_has_its_messages() {
