@@ -108,10 +108,24 @@ impl Complaint {
             Output::Text => output::tell(&self.text()),
             Output::Json => output::tell_json(self),
         };
+        self.exit_code()
+    }
+
+    /// The exit code of the command.
+    pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }
 
-    fn text(&self) -> String {
+    /// What is told on stderr.
+    pub(crate) fn to_tell(&self, output: Output) -> String {
+        match output {
+            Output::Text => output::lines_to_tell(&self.text()),
+            Output::Json => output::json_to_tell(self),
+        }
+    }
+
+    /// For people.
+    pub(crate) fn text(&self) -> String {
         let error = self.error.trim_end().replace('\n', "\n      ");
         let mut text = format!("error: {error}\n");
         let mut line = |mark: &str, words: &str| {

@@ -4,7 +4,6 @@ mod gone;
 mod look;
 mod print;
 
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use sundown_model::ObjectKey;
 
 use crate::arguments::{Explain, Output};
 use crate::complaint::Complaint;
+use crate::kubectl::Kubectl;
 
 use look::Answer;
 
@@ -54,7 +54,7 @@ pub(crate) async fn run(arguments: &Explain, output: Output) -> Result<ExitCode,
             Err(complaint
                 .help("no controller looks at them, or the user of the kubeconfig may not list and watch them"))
         }
-        Answer::Missing { key } => missing(&key, place, arguments.flight_record.as_deref(), output),
+        Answer::Missing { key } => missing(&key, place, arguments, output),
     }
 }
 
@@ -112,15 +112,15 @@ async fn ask(handle: DriverHandle, wanted: Wanted) -> Result<Answer, sundown_dri
 fn missing(
     key: &ObjectKey,
     place: String,
-    flight_record: Option<&Path>,
+    arguments: &Explain,
     output: Output,
 ) -> Result<ExitCode, Complaint> {
     let complaint = Complaint::new(format!("{key} is not there")).at(place);
-    let Some(directory) = flight_record else {
-        let list = match &key.namespace {
-            Some(namespace) => format!("kubectl get {} --namespace {namespace}", key.resource),
-            None => format!("kubectl get {}", key.resource),
-        };
+    let Some(directory) = arguments.flight_record.as_deref() else {
+        let kubectl = Kubectl::with(arguments.kubeconfig.as_deref());
+        let namespace = key.namespace.as_ref().map(ToString::to_string);
+        let resource = key.resource.to_string();
+        let list = kubectl.command("get", namespace.as_deref(), &[&resource]);
         return Err(complaint
             .help(format!("see what is there: {list}"))
             .help("a flight record may tell why it went: --flight-record DIR"));

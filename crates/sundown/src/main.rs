@@ -8,6 +8,7 @@ mod db;
 mod down;
 mod env;
 mod explain;
+mod kubectl;
 mod limits;
 mod objects;
 mod output;

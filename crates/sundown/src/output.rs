@@ -15,24 +15,36 @@ pub(crate) fn print(text: &str) -> io::Result<()> {
 
 /// Tells people something on stderr, on lines of its own.
 pub(crate) fn tell(text: &str) -> io::Result<()> {
-    let mut stderr = io::stderr();
-    let text = shown(text, &stderr);
-    writeln!(stderr, "{}", text.trim_end_matches('\n'))
+    io::stderr().write_all(lines_to_tell(text).as_bytes())
+}
+
+/// What people are told on stderr, on lines of its own.
+pub(crate) fn lines_to_tell(text: &str) -> String {
+    let text = shown(text, &io::stderr());
+    format!("{}\n", text.trim_end_matches('\n'))
 }
 
 /// Prints one line of JSON.
 pub(crate) fn print_json(value: &impl Serialize) -> io::Result<()> {
-    print_as_it_is(&(json(value, &io::stdout()) + "\n"))
+    print_as_it_is(&json_to_print(value))
+}
+
+/// One line of JSON for standard output.
+pub(crate) fn json_to_print(value: &impl Serialize) -> String {
+    json(value, &io::stdout()) + "\n"
 }
 
 /// Tells one line of JSON on stderr.
 pub(crate) fn tell_json(value: &impl Serialize) -> io::Result<()> {
-    let mut stderr = io::stderr();
-    writeln!(stderr, "{}", json(value, &stderr))
+    io::stderr().write_all(json_to_tell(value).as_bytes())
 }
 
-/// Prints a text that was made for where it goes.
-pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
+/// One line of JSON for stderr.
+pub(crate) fn json_to_tell(value: &impl Serialize) -> String {
+    json(value, &io::stderr()) + "\n"
+}
+
+fn print_as_it_is(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush()

@@ -2,6 +2,7 @@
 //! What is shown and done next is decided by the modules below; here it is only carried out.
 
 mod apply;
+mod applying;
 mod cleanup;
 mod interrupt;
 mod logs;
@@ -26,13 +27,18 @@ mod without_job;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use crate::arguments::{Output, Run};
 use crate::complaint::Complaint;
+use crate::kubectl::Kubectl;
 use crate::objects::Known;
 use crate::{control, data};
 
-use apply::{Applied, ApplyError, How, Role};
+use apply::How;
+use applying::{Applying, Stopped};
 use manifest::Manifest;
 use plane::{Plane, Start};
 use screen::{Event, Screen};
@@ -46,24 +52,65 @@ const STOPPED: u8 = 130;
 
 /// What a user is told who stops a run that cleans up already.
 const GOING: &str =
-    "what was applied is being deleted already; once more ends this and leaves the rest";
+    "already deleting; press Ctrl-C again to exit now and leave the remaining objects";
 
-/// How often the file is applied when the control plane is lost meanwhile.
-const TRIES_MAX: usize = 3;
+/// How long a run that was stopped waits for whoever reads what it said last.
+const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// Runs a file to its end.
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
     let manifest = read(&arguments.file)?;
-    let mut screen = Screen::new(output, arguments.raw);
+    let screen = Screen::new(output, arguments.raw);
+    let mut screen =
+        screen.map_err(|error| Complaint::new("cannot start a thread").because(&error))?;
+    let mut signals = Signals::listen(screen.is_live())?;
+    let end = follow(arguments, &manifest, &mut screen, &mut signals).await;
+    if !is_written(&screen, &mut signals).await {
+        return Ok(ExitCode::from(STOPPED));
+    }
+    let end = match (end, screen.failure()) {
+        (Ok(_), Some(why)) if !signals.is_heard() => {
+            Err(Complaint::new("cannot write to standard output").because_of(&why))
+        }
+        (end, _) => end,
+    };
+    let Err(complaint) = end else {
+        return end;
+    };
+    screen.complain(&complaint);
+    let is_told = is_written(&screen, &mut signals).await;
+    Ok(if is_told {
+        complaint.exit_code()
+    } else {
+        ExitCode::from(STOPPED)
+    })
+}
+
+/// Waits until all that was said is written; false: somebody does not want to wait for a reader that does not read.
+async fn is_written(screen: &Screen, signals: &mut Signals) -> bool {
+    if signals.is_heard() {
+        return timeout(PARTING_TIME_MAX, screen.written()).await.is_ok();
+    }
+    tokio::select! {
+        () = screen.written() => true,
+        _ = signals.next() => false,
+    }
+}
+
+async fn follow(
+    arguments: &Run,
+    manifest: &Manifest,
+    screen: &mut Screen,
+    signals: &mut Signals,
+) -> Result<ExitCode, Complaint> {
     for it in manifest.duplicates.iter().filter(|it| !it.is_merged) {
         let (file, line) = (arguments.file.display(), it.line);
         let text = format!(
-            "{file}:{line}: {} is given twice; the last one counts",
+            "{file}:{line}: duplicate key {}; using the last value",
             it.field
         );
-        screen.tell(&Event::Note { text: &text })?;
+        screen.tell(&Event::Note { text: &text });
     }
-    let mut signals = Signals::listen(screen.is_live())?;
     let directory = data::directory(arguments.place.data_dir.as_deref())?;
     let directory = std::path::absolute(directory)?;
     let start = Start {
@@ -85,24 +132,23 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
         },
         pid: hello.pid,
         url: &hello.url,
-    })?;
-    if let Some(text) = offers::note(&plane, arguments.offers).await {
-        screen.tell(&Event::Note { text: &text })?;
-    }
-    let applied = tokio::select! {
-        applied = check_and_apply(&mut plane, &manifest, arguments, &mut screen) => applied?,
+    });
+    let namespace = arguments.namespace.as_deref().unwrap_or("default");
+    let mut applying = Applying::new(&arguments.file, manifest, namespace);
+    tokio::select! {
+        applied = check_and_apply(&mut plane, &mut applying, arguments, screen) => applied?,
         _ = signals.next() => {
-            let text = "stopped while the file was applied: what was applied of it stays";
-            screen.tell(&Event::Note { text })?;
+            tell_stopped(screen, &applying.stopped(plane.kubectl()));
             return Ok(ExitCode::from(STOPPED));
         }
-    };
-    let (applied, is_repeated) = applied;
-    let Some(target) = target(&manifest, &applied, is_repeated)? else {
+    }
+    let target = target(manifest, &applying, plane.kubectl())?;
+    let applied = applying.applied;
+    let Some(target) = target else {
         if !arguments.rm {
             return Ok(ExitCode::SUCCESS);
         }
-        return without_job::remove(&plane, &applied, &mut screen, &mut signals).await;
+        return without_job::remove(&plane, &applied, screen, signals).await;
     };
     let options = Options {
         removes: arguments.rm,
@@ -114,12 +160,32 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
 
 async fn check_and_apply(
     plane: &mut Plane,
-    manifest: &Manifest,
+    applying: &mut Applying<'_>,
     arguments: &Run,
     screen: &mut Screen,
-) -> Result<(Vec<Applied>, bool), Complaint> {
+) -> Result<(), Complaint> {
+    if let Some(text) = offers::note(plane, arguments.offers).await {
+        screen.tell(&Event::Note { text: &text });
+    }
     check_plane(plane, screen).await?;
-    apply_all(plane, manifest, arguments, screen).await
+    applying.run(plane).await?;
+    for applied in &applying.applied {
+        screen.tell(&Event::Applied(applied));
+    }
+    Ok(())
+}
+
+fn tell_stopped(screen: &mut Screen, stopped: &Stopped) {
+    screen.tell(&Event::Note {
+        text: &stopped.text,
+    });
+    if !stopped.objects.is_empty() {
+        screen.tell(&Event::Kept {
+            objects: &stopped.objects,
+            later: None,
+            remove: Some(&stopped.remove),
+        });
+    }
 }
 
 /// A control plane without pods would let everybody wait.
@@ -129,16 +195,15 @@ async fn check_plane(plane: &Plane, screen: &mut Screen) -> Result<(), Complaint
         return Ok(());
     };
     if !standing.runs_pods {
-        return Err(Complaint::new("the control plane that is up runs no pods")
+        let what = "the running control plane has pods disabled (--node=false)";
+        return Err(Complaint::new(what)
             .at(plane.directory().display().to_string())
-            .help(
-                "end it, and start it without --node=false; or take another one: --data-dir DIR",
-            ));
+            .help("stop it and start it without --node=false, or use another: --data-dir DIR"));
     }
     let (theirs, ours) = (&plane.hello().version, env!("CARGO_PKG_VERSION"));
     if theirs != ours {
         let text = format!("the control plane is version {theirs}, this is {ours}");
-        screen.tell(&Event::Note { text: &text })?;
+        screen.tell(&Event::Note { text: &text });
     }
     Ok(())
 }
@@ -154,7 +219,7 @@ fn read(file: &Path) -> Result<Manifest, Complaint> {
         std::fs::read_to_string(file)
     };
     let content = content.map_err(|error| {
-        Complaint::usage("the manifest cannot be read")
+        Complaint::usage("cannot read the manifest")
             .at(place.clone())
             .because(&error)
     })?;
@@ -166,7 +231,7 @@ fn read(file: &Path) -> Result<Manifest, Complaint> {
             }
             manifest::ManifestError::ManyJobs(_) => {
                 let complaint = complaint.at(place);
-                complaint.help("put each job into a file of its own")
+                complaint.help("put each job into its own file")
             }
             manifest::ManifestError::Empty | manifest::ManifestError::Incomplete { .. } => {
                 complaint.at(place)
@@ -175,74 +240,13 @@ fn read(file: &Path) -> Result<Manifest, Complaint> {
     })
 }
 
-/// Applies everything; a control plane that is lost meanwhile is started again. Gives also whether
-/// that happened: then what was there already may be of this very run.
-async fn apply_all(
-    plane: &mut Plane,
-    manifest: &Manifest,
-    arguments: &Run,
-    screen: &mut Screen,
-) -> Result<(Vec<Applied>, bool), Complaint> {
-    let mut tries = 1;
-    loop {
-        match apply_once(plane, manifest, arguments).await {
-            Ok(all) => {
-                for applied in &all {
-                    screen.tell(&Event::Applied(applied))?;
-                }
-                return Ok((all, tries > 1));
-            }
-            Err(ApplyError::Away(_)) if tries < TRIES_MAX => plane.join_again().await?,
-            Err(error) => return Err(error.into_complaint()),
-        }
-        tries += 1;
-    }
-}
-
-async fn apply_once(
-    plane: &Plane,
-    manifest: &Manifest,
-    arguments: &Run,
-) -> Result<Vec<Applied>, ApplyError> {
-    let client = plane.client();
-    let namespace = arguments.namespace.as_deref().unwrap_or("default");
-    // A job that would be refused is refused before anything else is there.
-    if let Some(job) = manifest.job {
-        apply::check(&client, &manifest.objects[job], namespace).await?;
-    }
-    let mut all: Vec<Applied> = Vec::new();
-    for (index, object) in manifest.objects.iter().enumerate() {
-        let role = match manifest.job {
-            Some(job) if job == index => Role::Job,
-            Some(_) | None => Role::Beside,
-        };
-        match apply::apply(&client, object, role, namespace).await {
-            Ok(applied) => all.push(applied),
-            Err(ApplyError::Refused(complaint)) => {
-                let file = arguments.file.display();
-                let complaint = complaint.help(format!("in {file}, document {}", index + 1));
-                return Err(ApplyError::Refused(with_applied(complaint, &all)));
-            }
-            Err(error @ ApplyError::Away(_)) => return Err(error),
-        }
-    }
-    Ok(all)
-}
-
-fn with_applied(complaint: Complaint, applied: &[Applied]) -> Complaint {
-    if applied.is_empty() {
-        return complaint;
-    }
-    let names: Vec<&str> = applied.iter().map(|it| &*it.object).collect();
-    complaint.help(format!("applied before it, and kept: {}", names.join(", ")))
-}
-
 /// What is followed: the job, else a cluster or a pod until it is ready.
 fn target(
     manifest: &Manifest,
-    applied: &[Applied],
-    is_repeated: bool,
+    applying: &Applying<'_>,
+    kubectl: &Kubectl,
 ) -> Result<Option<Target>, Complaint> {
+    let applied = &applying.applied;
     let by_kind = |kind| {
         applied
             .iter()
@@ -259,19 +263,38 @@ fn target(
     let Some(target) = Target::of(&found.value) else {
         return Ok(None);
     };
-    if found.how == How::Unchanged && manifest.job.is_some() && !is_repeated {
+    if found.how == How::Unchanged && manifest.job.is_some() && !applying.is_repeated {
         let mut snapshot = Snapshot::default();
         snapshot.take(Seen::Put(target.kind, found.value.clone()));
         if let Some(outcome) = outcome::of(&target.parts(&snapshot)) {
-            return Err(has_run(&target, outcome.word));
+            return Err(has_run(&target, outcome.word, kubectl));
         }
     }
     Ok(Some(target))
 }
 
-fn has_run(target: &Target, how: &str) -> Complaint {
-    let (name, namespace) = (target.word(), &target.namespace);
-    Complaint::new(format!("{name} has run already: {how}"))
-        .help(format!("to run it again delete it first: kubectl delete {name} -n {namespace}"))
-        .help("with --rm a run deletes what it applied; with metadata.generateName each run has a name of its own")
+fn has_run(target: &Target, how: &str, kubectl: &Kubectl) -> Complaint {
+    let name = target.word();
+    let delete = kubectl.command("delete", Some(&target.namespace), &[&name]);
+    Complaint::new(format!("{name} already exists and has finished ({how})"))
+        .help(format!("to run it again, delete it first: {delete}"))
+        .help("with --rm a run deletes what it applied; with metadata.generateName each run gets a new name")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Pasted, the command deleted the job of the same name on another cluster.
+    #[test]
+    fn the_advice_to_delete_a_job_names_the_control_plane() {
+        let job = json!({"apiVersion": "ray.io/v1", "kind": "RayJob",
+            "metadata": {"name": "train", "namespace": "team", "uid": "u"}});
+        let kubectl = Kubectl::of_data(Path::new("/d"));
+        let told = has_run(&Target::of(&job).unwrap(), "failed", &kubectl).text();
+        let command = "kubectl --kubeconfig /d/kubeconfig delete -n team rayjob/train\n";
+        assert!(told.contains(command), "{told}");
+    }
 }

@@ -10,7 +10,12 @@ use sundown_model::path::part;
 
 use super::manifest;
 use crate::complaint::Complaint;
+use crate::kubectl::Kubectl;
 use crate::objects::{self, Known, text};
+
+/// What Sundown serves of Ray.
+const RAY_VERSION: &str = "ray.io/v1";
+const RAY_KINDS: [&str; 2] = ["RayJob", "RayCluster"];
 
 /// An object that is there now.
 #[derive(Debug, Clone, Serialize)]
@@ -74,14 +79,24 @@ impl ApplyError {
     }
 }
 
+/// Where objects are applied.
+#[derive(Clone)]
+pub(super) struct Server<'a> {
+    pub(super) client: Client,
+    /// Makes the commands that users are told.
+    pub(super) kubectl: &'a Kubectl,
+    /// Of objects that name none.
+    pub(super) namespace: &'a str,
+}
+
 /// Applies one object.
 pub(super) async fn apply(
-    client: &Client,
+    server: &Server<'_>,
     object: &Value,
     role: Role,
-    namespace: &str,
 ) -> Result<Applied, ApplyError> {
-    let place = place(client, object, namespace).await?;
+    let place = place(server, object).await?;
+    let client = &server.client;
     let mut object = object.clone();
     if let Some(namespace) = &place.namespace {
         object["metadata"]["namespace"] = Value::from(namespace.clone());
@@ -90,7 +105,7 @@ pub(super) async fn apply(
     match created {
         Ok(value) => Ok(applied(&place, value, How::Created)),
         Err(error) if objects::code(&error) == Some(409) => {
-            meet(client, &place, &object, role).await
+            meet(server, &place, &object, role).await
         }
         // A second one of a name that the server makes would be another object.
         Err(error) if text(&object, "/metadata/name").is_empty() => {
@@ -110,13 +125,9 @@ fn read_along(object: &Value) -> Value {
 }
 
 /// Asks the server whether it would take an object, before anything else is created.
-pub(super) async fn check(
-    client: &Client,
-    object: &Value,
-    namespace: &str,
-) -> Result<(), ApplyError> {
-    let place = place(client, object, namespace).await?;
-    match create(client, &place, object, "&dryRun=All").await {
+pub(super) async fn check(server: &Server<'_>, object: &Value) -> Result<(), ApplyError> {
+    let place = place(server, object).await?;
+    match create(&server.client, &place, object, "&dryRun=All").await {
         // The namespace may be one of the objects of the file.
         Err(error) if !matches!(objects::code(&error), Some(404 | 409)) => {
             Err(refused(object, &error))
@@ -137,11 +148,12 @@ async fn create(
 
 /// The object is there already.
 async fn meet(
-    client: &Client,
+    server: &Server<'_>,
     place: &Place,
     wanted: &Value,
     role: Role,
 ) -> Result<Applied, ApplyError> {
+    let client = &server.client;
     let name = part(text(wanted, "/metadata/name"));
     let path = format!("{}/{name}", place.collection);
     let failed = |error: &kube::Error| refused(wanted, error);
@@ -150,12 +162,15 @@ async fn meet(
     let difference = difference(&found, wanted);
     if !found["metadata"]["deletionTimestamp"].is_null() {
         let error = format!("{} is being deleted", manifest::name(wanted));
-        let complaint = Complaint::new(error).help("try again when it is gone");
+        let complaint = Complaint::new(error).help("try again when it is deleted");
         return Err(ApplyError::Refused(complaint));
     }
     match (difference, role) {
         (None, _) => Ok(applied(place, found, How::Unchanged)),
-        (Some(field), Role::Job) => Err(ApplyError::Refused(other_content(wanted, place, &field))),
+        (Some(field), Role::Job) => {
+            let complaint = other_content(server.kubectl, wanted, place, &field);
+            Err(ApplyError::Refused(complaint))
+        }
         (Some(_), Role::Beside) => {
             let path = format!("{path}?fieldValidation=Strict");
             let patched = objects::send(client, Method::PATCH, &path, wanted).await;
@@ -165,14 +180,12 @@ async fn meet(
     }
 }
 
-fn other_content(wanted: &Value, place: &Place, field: &str) -> Complaint {
+fn other_content(kubectl: &Kubectl, wanted: &Value, place: &Place, field: &str) -> Complaint {
     let name = manifest::name(wanted);
-    let namespace = place.namespace.as_deref().unwrap_or_default();
+    let delete = kubectl.command("delete", place.namespace.as_deref(), &[&name]);
     Complaint::new(format!("{name} already exists with different content"))
         .at(field.to_owned())
-        .help(format!(
-            "delete it first: kubectl delete {name} -n {namespace}"
-        ))
+        .help(format!("delete it first: {delete}"))
         .help("or give yours another name; with metadata.generateName each run has its own")
 }
 
@@ -189,7 +202,7 @@ fn applied(place: &Place, value: Value, how: How) -> Applied {
 }
 
 /// Where objects of this kind are, as the server tells.
-async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, ApplyError> {
+async fn place(server: &Server<'_>, object: &Value) -> Result<Place, ApplyError> {
     let version = text(object, "/apiVersion");
     let root = if version.contains('/') {
         format!("/apis/{version}")
@@ -197,20 +210,21 @@ async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, 
         format!("/api/{version}")
     };
     let unknown = || {
-        let kind = text(object, "/kind");
-        if version.split('/').next() == Some("ray.io") {
-            return ApplyError::Refused(unsupported(object, kind));
+        if let Some(complaint) = unsupported(object) {
+            return ApplyError::Refused(complaint);
         }
+        let kind = text(object, "/kind");
         let complaint = Complaint::new(format!("the server has no kind {kind} in {version}"));
         let complaint = complaint.at(manifest::name(object));
-        ApplyError::Refused(complaint.help("see what it has: kubectl api-resources"))
+        let list = server.kubectl.command("api-resources", None, &[]);
+        ApplyError::Refused(complaint.help(format!("see what it has: {list}")))
     };
-    let served = objects::send(client, Method::GET, &root, &Value::Null).await;
-    let served = served.map_err(|error| match objects::code(&error) {
+    let known = objects::send(&server.client, Method::GET, &root, &Value::Null).await;
+    let known = known.map_err(|error| match objects::code(&error) {
         Some(404) => unknown(),
         _ => refused(object, &error),
     })?;
-    let all = objects::list_in(&served, "/resources").iter();
+    let all = objects::list_in(&known, "/resources").iter();
     let mut all = all.filter(|it| it["kind"] == object["kind"] && !text(it, "/name").contains('/'));
     let found = all.next().ok_or_else(unknown)?;
     let plural = text(found, "/name");
@@ -221,18 +235,31 @@ async fn place(client: &Client, object: &Value, default: &str) -> Result<Place, 
         });
     }
     let own = text(object, "/metadata/namespace");
-    let namespace = if own.is_empty() { default } else { own };
+    let namespace = if own.is_empty() {
+        server.namespace
+    } else {
+        own
+    };
     Ok(Place {
         collection: format!("{root}/namespaces/{}/{plural}", part(namespace)),
         namespace: Some(namespace.to_owned()),
     })
 }
 
-/// A kind of Ray that Sundown does not serve.
-fn unsupported(object: &Value, kind: &str) -> Complaint {
-    Complaint::new(format!("{kind} is not supported by Sundown yet"))
-        .at(manifest::name(object))
-        .help("of ray.io/v1 there are RayJob and RayCluster; docs/ray.md says what of them")
+/// What is told about a kind of Ray, or a version of one, that Sundown does not serve.
+fn unsupported(object: &Value) -> Option<Complaint> {
+    let (version, kind) = (text(object, "/apiVersion"), text(object, "/kind"));
+    if version.split('/').next() != Some("ray.io") {
+        return None;
+    }
+    let complaint = if RAY_KINDS.contains(&kind) && version != RAY_VERSION {
+        Complaint::new(format!("{kind} is not supported in {version}"))
+            .help(format!("set apiVersion: {RAY_VERSION}"))
+    } else {
+        Complaint::new(format!("{kind} is not supported by Sundown yet"))
+            .help("supported in ray.io/v1: RayJob, RayCluster (see docs/ray.md)")
+    };
+    Some(complaint.at(manifest::name(object)))
 }
 
 fn refused(object: &Value, error: &kube::Error) -> ApplyError {
@@ -247,7 +274,7 @@ fn refused(object: &Value, error: &kube::Error) -> ApplyError {
 fn complaint(object: &Value, error: &kube::Error) -> Complaint {
     let name = manifest::name(object);
     let kube::Error::Api(status) = error else {
-        return Complaint::new(format!("{name} could not be applied")).because(error);
+        return Complaint::new(format!("cannot apply {name}")).because(error);
     };
     let complaint =
         Complaint::new(format!("the server refuses {name}")).because_of(&status.message);
@@ -304,6 +331,51 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    /// An old manifest was told that `RayJob` is not supported, which it is.
+    #[test]
+    fn a_kind_of_ray_that_is_not_served_is_told_with_what_is() {
+        let cases = [
+            (
+                "v1",
+                "RayService",
+                "RayService is not supported by Sundown yet",
+            ),
+            (
+                "v1",
+                "RayCronJob",
+                "RayCronJob is not supported by Sundown yet",
+            ),
+            (
+                "v1alpha1",
+                "RayService",
+                "RayService is not supported by Sundown yet",
+            ),
+            (
+                "v1alpha1",
+                "RayJob",
+                "RayJob is not supported in ray.io/v1alpha1",
+            ),
+            (
+                "v1alpha1",
+                "RayCluster",
+                "RayCluster is not supported in ray.io/v1alpha1",
+            ),
+        ];
+        for (version, kind, expect) in cases {
+            let object = json!({"apiVersion": format!("ray.io/{version}"), "kind": kind,
+                "metadata": {"name": "x"}});
+            let told = unsupported(&object).map(|it| it.text()).unwrap_or_default();
+            assert!(told.starts_with(&format!("error: {expect}\n")), "{told}");
+            let help = if expect.contains("yet") {
+                "= help: supported in ray.io/v1: RayJob, RayCluster"
+            } else {
+                "= help: set apiVersion: ray.io/v1\n"
+            };
+            assert!(told.contains(help), "{told}");
+        }
+        assert!(unsupported(&json!({"apiVersion": "apps/v1", "kind": "Deployment"})).is_none());
+    }
 
     #[test]
     fn what_the_server_added_is_no_difference_and_what_the_file_says_is() {

@@ -23,6 +23,7 @@ use printed::Printed;
 pub(super) use reading::{Incomplete, Reading, in_words};
 
 use crate::control::{self, Forwarded, Request};
+use crate::kubectl::Kubectl;
 use crate::objects::{self, Known, list_in, text};
 
 /// Lines that wait to be printed: a reader that is slower makes the writer wait.
@@ -249,9 +250,13 @@ impl Logs {
     }
 
     /// They are not waited for any more; gives what is not complete.
-    pub(super) fn give_up(&mut self, parts: &Parts<'_>, removes: bool) -> Vec<Incomplete> {
+    pub(super) fn give_up(
+        &mut self,
+        parts: &Parts<'_>,
+        kubectl: Option<&Kubectl>,
+    ) -> Vec<Incomplete> {
         self.are_given_up = true;
-        reading::incomplete(&self.open, &reading::unopened(parts), removes)
+        reading::incomplete(&self.open, &reading::unopened(parts), kubectl)
     }
 }
 
@@ -287,7 +292,7 @@ impl Reader {
                 Err(Trouble::Refused(why)) => {
                     let line = Line {
                         source: name,
-                        text: format!("its log cannot be read: {why}"),
+                        text: format!("cannot read its log: {why}"),
                         is_ours: true,
                     };
                     let _ = self.tell.send(line).await;

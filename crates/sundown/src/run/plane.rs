@@ -3,7 +3,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -16,6 +16,7 @@ use crate::arguments::Offers;
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Gone, Held, Hello};
 use crate::data;
+use crate::kubectl::Kubectl;
 
 /// How often a start may fail for a reason of its own before it is told.
 const START_FAILURES_MAX: u32 = 3;
@@ -42,6 +43,9 @@ pub(super) struct Plane {
     state: PathBuf,
     held: Held,
     client: watch::Sender<Client>,
+    kubectl: Kubectl,
+    /// Which directory its state is, whatever lies at that path later.
+    ground: Option<Ground>,
     /// The one that this process started last.
     child: Option<Child>,
     /// Whether this process started it, and when.
@@ -55,6 +59,8 @@ impl Plane {
         let (held, state) = join_or_start(&start, &mut child).await?;
         let client = watch::Sender::new(client(&held).await?);
         Ok(Self {
+            kubectl: Kubectl::of_data(&start.directory),
+            ground: ground(&state),
             start,
             state,
             held,
@@ -68,6 +74,7 @@ impl Plane {
     /// call goes on with one that is on its way.
     pub(super) async fn join_again(&mut self) -> Result<(), Complaint> {
         let (held, state) = join_or_start(&self.start, &mut self.child).await?;
+        self.ground = ground(&state);
         self.state = state;
         self.client.send_replace(client(&held).await?);
         self.held = held;
@@ -80,6 +87,16 @@ impl Plane {
 
     pub(super) fn directory(&self) -> &Path {
         &self.start.directory
+    }
+
+    /// Makes the commands for it.
+    pub(super) fn kubectl(&self) -> &Kubectl {
+        &self.kubectl
+    }
+
+    /// Whether its data directory was removed, moved or replaced since it was joined.
+    pub(super) fn has_lost_its_data(&self) -> bool {
+        self.ground.is_some() && self.ground != ground(&self.state)
     }
 
     /// Where its control socket lies.
@@ -101,6 +118,14 @@ impl Plane {
     pub(super) async fn gone(&mut self) -> Gone {
         self.held.gone().await
     }
+}
+
+/// What a directory is known by: device and inode.
+type Ground = (u64, u64);
+
+fn ground(state: &Path) -> Option<Ground> {
+    let found = fs::metadata(state).ok()?;
+    Some((found.dev(), found.ino()))
 }
 
 async fn client(held: &Held) -> Result<Client, Complaint> {
@@ -184,7 +209,7 @@ fn not_started(start: &Start, begun_at: Instant) -> Complaint {
     let log = log_of(&sundown_disk::state(&start.directory));
     let said = fs::read_to_string(&log).unwrap_or_default();
     let seconds = begun_at.elapsed().as_secs();
-    let complaint = Complaint::new(format!("no control plane came up in {seconds} s"));
+    let complaint = Complaint::new(format!("control plane did not start within {seconds}s"));
     let lines: Vec<&str> = said.lines().collect();
     let first = lines.len().saturating_sub(LINES_TOLD_MAX);
     let told = lines[first..].iter();
@@ -201,7 +226,7 @@ fn log_of(state: &Path) -> PathBuf {
 
 fn launch_on(start: &Start, state: &Path) -> Result<Child, Complaint> {
     launch(start, state).map_err(|error| {
-        Complaint::new("no control plane could be started")
+        Complaint::new("cannot start the control plane")
             .at(start.directory.display().to_string())
             .because(&error)
     })

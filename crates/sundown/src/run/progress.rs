@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::target::{Parts, Submission};
 use super::trouble::{self, Trouble};
+use crate::kubectl::Kubectl;
 use crate::objects::{Known, has_condition, list_in, text};
 
 /// One stage on the way.
@@ -202,6 +203,11 @@ fn has_begun(pod: &Value) -> bool {
     })
 }
 
+/// Whether a pod has begun and not come to its end, so that it makes room some time.
+fn is_at_work(pod: &Value) -> bool {
+    has_begun(pod) && !matches!(text(pod, "/status/phase"), "Succeeded" | "Failed")
+}
+
 /// The head of the cluster.
 fn cluster(parts: &Parts<'_>) -> Stage {
     let is = |state, text: String| Stage::new(Name::Cluster, state, text);
@@ -211,12 +217,18 @@ fn cluster(parts: &Parts<'_>) -> Stage {
         let has_failed = parts
             .cluster
             .is_some_and(|it| text(it, "/status/state") == "failed");
+        // A cluster that the job only selects can be mended or made again; the job waits for that.
+        let is_awaited = parts.target.kind == Known::RayJob && !is_over(parts);
         return match name {
             _ if is_refused(parts) => is(State::Waiting, String::new()),
+            Some(name) if has_failed && is_awaited => is(
+                State::Stuck,
+                format!("raycluster/{name} failed: {refused}; fix it to continue"),
+            ),
             _ if has_failed => is(State::Failed, refused.to_owned()),
             _ if is_over(parts) => is(State::Done, "ended".to_owned()),
             _ if !refused.is_empty() => is(State::Stuck, refused.to_owned()),
-            Some(name) => is(State::Active, format!("{name}: head wanted")),
+            Some(name) => is(State::Active, format!("{name}: waiting for the head pod")),
             None => match missing_cluster(parts) {
                 Some(name) => is(State::Stuck, awaits_cluster(name)),
                 None => is(State::Waiting, String::new()),
@@ -230,10 +242,10 @@ fn cluster(parts: &Parts<'_>) -> Stage {
     match trouble::of(head).filter(|it| !is_about_image(it)) {
         Some(trouble) => is(State::Stuck, in_words(&trouble)),
         None if is_over(parts) => is(State::Done, "ended".to_owned()),
-        None if has_begun(head) => is(State::Active, format!("head {pod} starts")),
+        None if has_begun(head) => is(State::Active, format!("head {pod} starting")),
         None => is(
             State::Active,
-            format!("head {pod} waits for its environment"),
+            format!("head {pod} waiting for its environment"),
         ),
     }
 }
@@ -246,7 +258,7 @@ fn missing_cluster<'a>(parts: &Parts<'a>) -> Option<&'a str> {
 }
 
 fn awaits_cluster(name: &str) -> String {
-    format!("waits for raycluster/{name}, which clusterSelector names and which is not there")
+    format!("raycluster/{name} (from clusterSelector) not found; create it to continue")
 }
 
 /// Why something could not be made, in the words of whoever tried: of the cluster, or of the job while it
@@ -271,7 +283,7 @@ fn workers(parts: &Parts<'_>) -> Stage {
     let groups = list_in(cluster, "/spec/workerGroupSpecs").iter();
     let wanted: u64 = groups.map(wanted_in_group).sum();
     if wanted == 0 {
-        return is(State::Done, "none wanted".to_owned());
+        return is(State::Done, "no workers requested".to_owned());
     }
     let pods = parts.nodes("worker");
     let ready = pods.iter().filter(|pod| trouble::is_ready(pod)).count();
@@ -311,6 +323,21 @@ fn in_words(trouble: &Trouble) -> String {
     }
 }
 
+/// Whether the job waits for the id of what its user submits.
+fn awaits_id(parts: &Parts<'_>) -> bool {
+    parts.submission() == Submission::Interactive
+        && parts.says("/status/jobDeploymentStatus") == "Waiting"
+        && parts.says("/status/jobStatus").is_empty()
+}
+
+/// The command that tells that id, for a job that waits for one.
+pub(super) fn how_to_tell_id(parts: &Parts<'_>, kubectl: &Kubectl) -> Option<String> {
+    let (object, namespace) = (parts.target.word(), &*parts.target.namespace);
+    let patch = [&*object, "--type=merge", "-p", r#"{"spec":{"jobId":"ID"}}"#];
+    let command = || kubectl.command("patch", Some(namespace), &patch);
+    awaits_id(parts).then(|| format!("submit a job, then tell its id: {}", command()))
+}
+
 fn submission(parts: &Parts<'_>) -> Stage {
     let is = |state, text: String| Stage::new(Name::Submission, state, text);
     let id = parts.says("/status/jobId");
@@ -320,15 +347,9 @@ fn submission(parts: &Parts<'_>) -> Stage {
     if is_over(parts) {
         return is(State::Failed, "not submitted".to_owned());
     }
-    if parts.submission() == Submission::Interactive
-        && parts.says("/status/jobDeploymentStatus") == "Waiting"
-    {
-        let name = &parts.target.name;
-        let help = format!(
-            "waits for a job that you submit; tell its id in spec.jobId: kubectl patch rayjob {name} \
-             --type=merge -p '{{\"spec\":{{\"jobId\":\"ID\"}}}}'"
-        );
-        return is(State::Active, help);
+    if awaits_id(parts) {
+        let text = "waiting for you to submit a job; then set spec.jobId";
+        return is(State::Active, text.to_owned());
     }
     let pods = parts.own_pods();
     let stuck = pods.iter().filter_map(|pod| trouble::of(pod));
@@ -339,7 +360,10 @@ fn submission(parts: &Parts<'_>) -> Stage {
         parts.submitter.is_some(),
         parts.says("/status/jobDeploymentStatus"),
     ) {
-        (true, _) => is(State::Active, "a Job submits it".to_owned()),
+        (true, _) => {
+            let name = &parts.target.name;
+            is(State::Active, format!("submitting (job/{name})"))
+        }
         // Without a cluster it is said there.
         (false, _) if parts.cluster.is_some() && !parts.says("/status/message").is_empty() => {
             is(State::Stuck, parts.says("/status/message").to_owned())
@@ -372,9 +396,9 @@ fn ray_job(parts: &Parts<'_>) -> Stage {
         }
         ("Suspended" | "Suspending", _) => is(
             State::Stuck,
-            "suspended: it begins when spec.suspend is false".to_owned(),
+            "suspended; set spec.suspend to false to start".to_owned(),
         ),
-        ("Retrying", _) => is(State::Active, "failed, and is tried again".to_owned()),
+        ("Retrying", _) => is(State::Active, "failed; retrying".to_owned()),
         (_, "") => is(State::Waiting, String::new()),
         (_, status) => is(State::Active, status.to_owned()),
     }
@@ -407,9 +431,18 @@ fn pods(parts: &Parts<'_>) -> Stage {
     if failed > 0 {
         words.push(format!("{failed} failed"));
     }
-    let words = words.join(", ");
     let all = parts.own_pods();
-    let stuck = all.iter().filter_map(|pod| trouble::of(pod));
+    // A Job that is wider than the node works through its pods: those without a place only wait their turn.
+    let has_room_later = all.iter().any(|pod| is_at_work(pod));
+    let unplaced = all.iter().filter(|pod| trouble::is_unplaced(pod)).count();
+    if has_room_later && unplaced > 0 {
+        words.push(format!("{unplaced} waiting for room"));
+    }
+    let words = words.join(", ");
+    let stuck = all
+        .iter()
+        .filter(|pod| !(has_room_later && trouble::is_unplaced(pod)));
+    let stuck = stuck.filter_map(|pod| trouble::of(pod));
     let stuck = stuck
         .into_iter()
         .find(|it| it.ended.is_none() && !is_about_image(it));
@@ -435,16 +468,16 @@ fn job(parts: &Parts<'_>) -> Stage {
         return is(State::Failed, reason);
     }
     if let Some(reason) = reason("FailureTarget") {
-        return is(State::Active, &format!("fails, {reason}"));
+        return is(State::Active, &format!("failing: {reason}"));
     }
     let has = |name| count(job, name) > 0;
     match () {
         () if job["spec"]["suspend"] == true => is(
             State::Stuck,
-            "suspended: it begins when spec.suspend is false",
+            "suspended; set spec.suspend to false to start",
         ),
-        () if has("active") && has_pods_begun(parts, job) => is(State::Active, "runs"),
-        () if has("failed") => is(State::Active, "failed, and is tried again"),
+        () if has("active") && has_pods_begun(parts, job) => is(State::Active, "running"),
+        () if has("failed") => is(State::Active, "failed; retrying"),
         () => is(State::Waiting, ""),
     }
 }

@@ -5,9 +5,10 @@
 //! pipe gets the logs alone.
 
 mod draw;
+mod writer;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -16,7 +17,10 @@ use super::apply::Applied;
 use super::logs::{self, Incomplete};
 use super::outcome::Outcome;
 use super::progress::{Name, Stage, State};
+use writer::{Stream, Writer};
+
 use crate::arguments::Output;
+use crate::complaint::Complaint;
 use crate::output;
 use crate::terminal::{Colours, log_line, one_line};
 
@@ -95,11 +99,12 @@ pub(super) struct Screen {
     question: Option<String>,
     /// Whether the region is left out for a moment.
     is_held: bool,
+    writer: Writer,
 }
 
 impl Screen {
     /// `is_raw`: logs are printed as they are on a terminal, too.
-    pub(super) fn new(output: Output, is_raw: bool) -> Self {
+    pub(super) fn new(output: Output, is_raw: bool) -> io::Result<Self> {
         let is_terminal = io::stderr().is_terminal() && io::stdout().is_terminal();
         let is_dumb = std::env::var_os("TERM").is_none_or(|it| it == "dumb");
         let mode = match output {
@@ -114,7 +119,7 @@ impl Screen {
         } else {
             Colours::Kept
         };
-        Self {
+        Ok(Self {
             mode,
             has_colours: mode == Mode::Live && !no_color,
             cleans: (io::stdout().is_terminal() && !is_raw).then_some(colours),
@@ -125,7 +130,8 @@ impl Screen {
             turn: 0,
             question: None,
             is_held: false,
-        }
+            writer: Writer::to(io::stdout(), io::stderr())?,
+        })
     }
 
     /// Whether somebody watches, so that it is worth moving.
@@ -133,22 +139,49 @@ impl Screen {
         self.mode == Mode::Live
     }
 
+    /// Whether its readers are so far behind that nothing more should be shown.
+    pub(super) fn is_behind(&self) -> bool {
+        self.writer.is_behind()
+    }
+
+    /// Returns when they are not. Cancel-safe.
+    pub(super) async fn room(&self) {
+        self.writer.room().await;
+    }
+
+    /// Returns when all that was shown is written. Cancel-safe.
+    pub(super) async fn written(&self) {
+        self.writer.done().await;
+    }
+
+    /// Why logs could not be written, unless their reader just left.
+    pub(super) fn failure(&self) -> Option<String> {
+        self.writer.failure()
+    }
+
+    /// Tells why the run ends without success.
+    pub(super) fn complain(&mut self, complaint: &Complaint) {
+        let output = match self.mode {
+            Mode::Json => Output::Json,
+            Mode::Live | Mode::Plain => Output::Text,
+        };
+        self.writer.write(Stream::Err, complaint.to_tell(output));
+    }
+
     /// Does several things with one drawing of the region.
-    pub(super) fn hold(
-        &mut self,
-        what: impl FnOnce(&mut Self) -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.erase()?;
+    pub(super) fn hold(&mut self, what: impl FnOnce(&mut Self)) {
+        self.erase();
         self.is_held = true;
-        let done = what(self);
+        what(self);
         self.is_held = false;
-        done.and_then(|()| self.draw())
+        self.draw();
     }
 
     /// Tells one thing.
-    pub(super) fn tell(&mut self, event: &Event<'_>) -> io::Result<()> {
+    pub(super) fn tell(&mut self, event: &Event<'_>) {
         if self.mode == Mode::Json {
-            return output::print_json(event);
+            self.writer.write(Stream::Out, output::json_to_print(event));
+            return;
         }
         match event {
             Event::Log { source, line } => {
@@ -162,28 +195,29 @@ impl Screen {
                 } else {
                     format!("{line}\n")
                 };
-                self.erase()?;
-                output::print_as_it_is(&line)?;
-                self.draw()
+                self.erase();
+                self.writer.write(Stream::Out, line);
+                self.draw();
             }
-            other => match in_words(other) {
-                Some(words) => self.say(&words),
-                None => Ok(()),
-            },
+            other => {
+                if let Some(words) = in_words(other) {
+                    self.say(&words);
+                }
+            }
         }
     }
 
     /// A line for people, above the region.
-    fn say(&mut self, words: &str) -> io::Result<()> {
-        self.erase()?;
-        output::tell(words)?;
-        self.draw()
+    fn say(&mut self, words: &str) {
+        self.erase();
+        self.writer.write(Stream::Err, output::lines_to_tell(words));
+        self.draw();
     }
 
     /// Shows the stages; without a terminal only what changed.
-    pub(super) fn show(&mut self, stages: &[Stage]) -> io::Result<()> {
+    pub(super) fn show(&mut self, stages: &[Stage]) {
         if self.stages == stages {
-            return Ok(());
+            return;
         }
         let before = std::mem::replace(&mut self.stages, stages.to_vec());
         for stage in stages {
@@ -194,63 +228,63 @@ impl Screen {
         let is_news = |it: &&Stage| !before.contains(it) && it.state != State::Waiting;
         match self.mode {
             Mode::Live => {
-                self.erase()?;
-                self.draw()
+                self.erase();
+                self.draw();
             }
-            Mode::Plain => stages
-                .iter()
-                .filter(is_news)
-                .try_for_each(|stage| output::tell(&draw::plain(stage))),
-            Mode::Json => stages
-                .iter()
-                .filter(is_news)
-                .try_for_each(|stage| self.tell(&Event::Stage(stage))),
+            Mode::Plain => {
+                for stage in stages.iter().filter(is_news) {
+                    self.say(&draw::plain(stage));
+                }
+            }
+            Mode::Json => {
+                for stage in stages.iter().filter(is_news) {
+                    self.tell(&Event::Stage(stage));
+                }
+            }
         }
     }
 
     /// Asks something below the region, or takes the question back.
-    pub(super) fn ask(&mut self, question: Option<String>) -> io::Result<()> {
+    pub(super) fn ask(&mut self, question: Option<String>) {
         if self.question == question {
-            return Ok(());
+            return;
         }
-        self.erase()?;
+        self.erase();
         self.question = question;
-        self.draw()
+        self.draw();
     }
 
-    /// Moves what moves.
-    pub(super) fn tick(&mut self) -> io::Result<()> {
-        if self.mode != Mode::Live {
-            return Ok(());
+    /// Moves what moves, unless nobody can see it.
+    pub(super) fn tick(&mut self) {
+        if self.mode != Mode::Live || self.writer.is_behind() {
+            return;
         }
         self.turn += 1;
-        self.erase()?;
-        self.draw()
+        self.erase();
+        self.draw();
     }
 
     /// Leaves the region as it is; what comes next is written below it.
-    pub(super) fn close(&mut self) -> io::Result<()> {
+    pub(super) fn close(&mut self) {
         self.question = None;
-        self.erase()?;
-        self.draw()?;
+        self.erase();
+        self.draw();
         self.stages.clear();
         self.drawn = 0;
-        Ok(())
     }
 
-    fn erase(&mut self) -> io::Result<()> {
+    fn erase(&mut self) {
         if self.drawn == 0 {
-            return Ok(());
+            return;
         }
         let lines = std::mem::take(&mut self.drawn);
-        let mut stderr = io::stderr();
-        write!(stderr, "\x1b[{lines}A\r\x1b[J")?;
-        stderr.flush()
+        self.writer
+            .write(Stream::Err, format!("\x1b[{lines}A\r\x1b[J"));
     }
 
-    fn draw(&mut self) -> io::Result<()> {
+    fn draw(&mut self) {
         if self.mode != Mode::Live || self.is_held {
-            return Ok(());
+            return;
         }
         let width = rustix::termios::tcgetwinsize(io::stderr());
         let width = width.map_or(80, |size| usize::from(size.ws_col)).max(20);
@@ -272,9 +306,7 @@ impl Screen {
             text.push('\n');
         }
         self.drawn = lines.len();
-        let mut stderr = io::stderr();
-        stderr.write_all(text.as_bytes())?;
-        stderr.flush()
+        self.writer.write(Stream::Err, text);
     }
 }
 
@@ -282,7 +314,7 @@ impl Screen {
 fn in_words(event: &Event<'_>) -> Option<String> {
     match event {
         Event::ControlPlane { state, pid, url } => Some(match *state {
-            "lost" => "the control plane is lost; it is started again".to_owned(),
+            "lost" => "lost connection to the control plane; restarting it".to_owned(),
             state => format!("control plane {state}: process {pid}, {url}"),
         }),
         Event::Applied(applied) => {

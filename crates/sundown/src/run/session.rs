@@ -2,6 +2,7 @@
 //! what was decided.
 
 mod end;
+mod errands;
 mod going;
 
 use std::process::ExitCode;
@@ -25,8 +26,9 @@ use super::target::Target;
 use super::watch::Watches;
 use super::{GOING, STOPPED, trouble};
 use crate::complaint::Complaint;
-use crate::control::{self, Forwarded, Gone, Request};
+use crate::control::{Forwarded, Gone, Request};
 use crate::objects::text;
+use errands::{Answered, Errands};
 use going::Beside;
 
 /// How often a live region moves.
@@ -42,14 +44,15 @@ const STUCK_TIME: Duration = Duration::from_secs(10);
 const PODS_TIME_MAX: Duration = Duration::from_secs(10);
 
 /// A run under way.
-pub(super) struct Session {
+pub(super) struct Session<'a> {
     plane: Plane,
     target: Target,
     applied: Vec<Applied>,
     beside: Beside,
     options: Options,
-    screen: Screen,
-    signals: Signals,
+    screen: &'a mut Screen,
+    signals: &'a mut Signals,
+    errands: Errands,
     watches: Watches,
     logs: Logs,
     snapshot: Snapshot,
@@ -58,9 +61,10 @@ pub(super) struct Session {
     /// When it is looked at the latest whether time alone has changed something.
     look_at: Instant,
     ended: Option<(Outcome, Instant)>,
-    /// What was there when the deletion was asked for.
-    deleted: Option<Vec<String>>,
-    deleted_count: usize,
+    /// What was there when the deletion was asked for, and how much that was.
+    deleting: (Vec<String>, usize),
+    /// The same, once the deletion was accepted.
+    deleted: Option<(Vec<String>, usize)>,
     /// The stages at the end: what goes away after it says nothing about how far the job came.
     last: Option<Vec<Stage>>,
     /// The stages as they were told.
@@ -77,6 +81,8 @@ pub(super) struct Session {
     stuck_at: Option<Instant>,
     /// Whether it was said what to do about it.
     is_advised: bool,
+    /// Whether it was said how the id of a job is told.
+    is_asked_for_id: bool,
 }
 
 /// What the user wants of a run.
@@ -101,14 +107,14 @@ enum Turn {
     Ends(ExitCode),
 }
 
-impl Session {
+impl<'a> Session<'a> {
     pub(super) fn new(
         plane: Plane,
         target: Target,
         applied: Vec<Applied>,
         options: Options,
-        screen: Screen,
-        signals: Signals,
+        screen: &'a mut Screen,
+        signals: &'a mut Signals,
     ) -> Self {
         let watches = Watches::begin(&plane.clients(), &target.namespace);
         let logs = Logs::new(plane.clients(), plane.state());
@@ -121,6 +127,7 @@ impl Session {
             options,
             screen,
             signals,
+            errands: Errands::default(),
             watches,
             logs,
             snapshot: Snapshot::default(),
@@ -128,8 +135,8 @@ impl Session {
             begun_at: Instant::now(),
             look_at: Instant::now(),
             ended: None,
+            deleting: (Vec::new(), 0),
             deleted: None,
-            deleted_count: 0,
             last: None,
             told: Vec::new(),
             awaited_at: None,
@@ -138,6 +145,7 @@ impl Session {
             is_released: false,
             stuck_at: None,
             is_advised: false,
+            is_asked_for_id: false,
         }
     }
 
@@ -152,20 +160,29 @@ impl Session {
     }
 
     async fn turn(&mut self) -> Result<Turn, Complaint> {
+        // What nobody reads is not made: but a run that is stopped looks on until all of it is gone.
+        let is_behind = self.screen.is_behind();
+        let looks_on = !is_behind || self.interrupt.is_stopping();
         tokio::select! {
-            lines = self.logs.next() => {
-                self.print(&lines)?;
-                // After the printing: a slow reader of ours makes no log silent.
+            lines = self.logs.next(), if !is_behind => {
+                self.print(&lines);
                 self.logs.hear();
                 // However much a job writes, time goes on.
                 if !lines.is_empty() && Instant::now() < self.look_at {
                     return Ok(Turn::Goes);
                 }
             }
-            seen = self.watches.next() => self.snapshot.take(seen),
-            removed = self.beside.next() => removed?,
+            // A slow reader of ours makes no log silent.
+            () = self.screen.room(), if is_behind => self.logs.hear(),
+            seen = self.watches.next(), if looks_on => self.snapshot.take(seen),
+            failed = self.beside.next() => self.tell_undeleted(failed),
+            answered = self.errands.next() => {
+                if let Some(complaint) = self.on_answer(answered) {
+                    return Err(complaint);
+                }
+            }
             sender = self.signals.next() => {
-                if let Some(code) = self.on_signal(sender)? {
+                if let Some(code) = self.on_signal(sender) {
                     return Ok(Turn::Ends(code));
                 }
             }
@@ -175,9 +192,9 @@ impl Session {
                         return Ok(Turn::Ends(code));
                     }
                 }
-                Gone::Asked => return Err(self.told_to_end()?),
+                Gone::Asked => return Err(self.told_to_end()),
             },
-            () = sleep_until(self.look_at) => self.screen.tick()?,
+            () = sleep_until(self.look_at) => self.screen.tick(),
         }
         let pause = if self.screen.is_live() {
             FRAME
@@ -185,24 +202,19 @@ impl Session {
             LOOK_INTERVAL
         };
         self.look_at = Instant::now() + pause;
-        self.look().await
+        self.look()
     }
 
-    fn print(&mut self, lines: &[Line]) -> std::io::Result<()> {
-        let screen = &mut self.screen;
-        screen.hold(|screen| lines.iter().try_for_each(|line| print(screen, line)))
+    fn print(&mut self, lines: &[Line]) {
+        self.screen
+            .hold(|screen| lines.iter().for_each(|line| print(screen, line)));
     }
 
     /// Somebody ended the control plane on purpose: this run does not start it again.
-    fn told_to_end(&mut self) -> Result<Complaint, Complaint> {
-        self.screen.close()?;
-        let word = self.target.word();
-        let complaint = Complaint::new("the control plane was told to end");
-        Ok(complaint
-            .at(self.plane.directory().display().to_string())
-            .help(format!(
-                "{word} stays; `sundown run` with the same file starts again and joins it"
-            )))
+    fn told_to_end(&mut self) -> Complaint {
+        self.screen.close();
+        let complaint = plane_ended(&self.target.word(), self.plane.has_lost_its_data());
+        complaint.at(self.plane.directory().display().to_string())
     }
 
     /// Some: somebody does not want to wait for it.
@@ -213,14 +225,14 @@ impl Session {
             pid,
             url: &url,
         };
-        self.screen.tell(&lost)?;
+        self.screen.tell(&lost);
         self.dashboard = None;
         loop {
             let sender = tokio::select! {
                 joined = self.plane.join_again() => break joined?,
                 sender = self.signals.next() => sender,
             };
-            if let Some(code) = self.on_signal(sender)? {
+            if let Some(code) = self.on_signal(sender) {
                 return Ok(Some(code));
             }
         }
@@ -229,54 +241,53 @@ impl Session {
             state: "back",
             pid: hello.pid,
             url: &hello.url,
-        })?;
+        });
         self.logs.hear();
         Ok(None)
     }
 
-    fn on_signal(&mut self, sender: Sender) -> Result<Option<ExitCode>, Complaint> {
+    fn on_signal(&mut self, sender: Sender) -> Option<ExitCode> {
         let now = self.begun_at.elapsed();
-        let is_going = self.deleted.is_some();
+        let is_going = self.deleted.is_some() || self.errands.is_deleting();
         let (interrupt, act) = self.interrupt.on_signal(sender, now, is_going);
         self.interrupt = interrupt;
         match act {
             Act::Ask => {
                 let word = self.target.word();
-                let question = format!(
-                    "Ctrl-C again within 10 s deletes {word} and waits until all of it is gone"
-                );
-                self.screen.ask(Some(question))?;
+                let question =
+                    format!("press Ctrl-C again within 10s to delete {word} and its dependents");
+                self.screen.ask(Some(question));
             }
             Act::Stop => {
-                self.screen.ask(None)?;
+                self.screen.ask(None);
                 let text = format!(
-                    "stopping: {} is deleted with all it owns; once more ends this and leaves the rest",
+                    "deleting {} and its dependents; press Ctrl-C again to exit without waiting",
                     self.target.word()
                 );
-                self.screen.tell(&Event::Note { text: &text })?;
+                self.screen.tell(&Event::Note { text: &text });
             }
             Act::Warn => {
-                self.screen.ask(None)?;
-                self.screen.tell(&Event::Note { text: GOING })?;
+                self.screen.ask(None);
+                self.screen.tell(&Event::Note { text: GOING });
             }
             Act::Leave => {
-                self.screen.close()?;
+                self.screen.close();
                 let text = self.left_behind();
-                self.screen.tell(&Event::Note { text: &text })?;
-                return Ok(Some(ExitCode::from(STOPPED)));
+                self.screen.tell(&Event::Note { text: &text });
+                return Some(ExitCode::from(STOPPED));
             }
         }
-        Ok(None)
+        None
     }
 
     /// Shows what there is to see, and does what is next.
-    async fn look(&mut self) -> Result<Turn, Complaint> {
+    fn look(&mut self) -> Result<Turn, Complaint> {
         if !self.snapshot.is_whole() {
             return Ok(Turn::Goes);
         }
-        self.take_back_the_question()?;
+        self.take_back_the_question();
         self.note_the_end();
-        self.offer_dashboard().await?;
+        self.offer_dashboard();
         let parts = self.target.parts(&self.snapshot);
         if self.deleted.is_none() {
             self.logs.want(logs::wanted(&parts));
@@ -293,8 +304,8 @@ impl Session {
             progress::add_address(&mut stages, &dashboard.open.url());
         }
         stages.push(self.clean_up(&cleanup));
-        self.screen.show(&stages)?;
-        self.advise(&stages)?;
+        self.screen.show(&stages);
+        self.advise(&stages);
         let parts = self.target.parts(&self.snapshot);
         let sight = Sight {
             ended: self.ended.as_ref().map(|(_, at)| at.elapsed()),
@@ -303,22 +314,21 @@ impl Session {
             is_settled: matches!(cleanup, Cleanup::Settled { .. }),
             removes: self.options.removes,
             is_stopping: self.interrupt.is_stopping(),
+            asks: self.errands.asks(),
             is_deleted: self.deleted.is_some(),
             left,
             beside: self.beside.left().len(),
             is_removing: self.beside.is_removing(),
         };
         match step::next(sight) {
-            Step::Wait => Ok(Turn::Goes),
+            Step::Wait => {}
             Step::GiveUp => self.give_up(),
-            Step::Release => self.release().await,
-            Step::Delete => self.delete().await,
-            Step::Remove => {
-                self.remove_beside();
-                Ok(Turn::Goes)
-            }
-            Step::Finish => self.finish(cleanup).map(Turn::Ends),
+            Step::Release => self.errands.release(self.plane.client(), self.about()),
+            Step::Delete => self.delete(),
+            Step::Remove => self.remove_beside(),
+            Step::Finish => return self.finish(cleanup).map(Turn::Ends),
         }
+        Ok(Turn::Goes)
     }
 
     /// The stages in one order; at the end there is nothing to wait for.
@@ -335,7 +345,7 @@ impl Session {
     }
 
     /// Says once what to do about a job that does not go on.
-    fn advise(&mut self, stages: &[Stage]) -> Result<(), Complaint> {
+    fn advise(&mut self, stages: &[Stage]) {
         let is_stuck = stages.iter().any(|it| it.state == State::Stuck) && self.ended.is_none();
         let now = Instant::now();
         self.stuck_at = is_stuck.then(|| self.stuck_at.unwrap_or(now));
@@ -343,23 +353,27 @@ impl Session {
         if is_long && !self.is_advised && !self.interrupt.is_stopping() {
             self.is_advised = true;
             let parts = self.target.parts(&self.snapshot);
-            let text = trouble::advice(&self.target, parts.job);
-            self.screen.tell(&Event::Note { text: &text })?;
+            let text = trouble::advice(&self.target, parts.job, self.plane.kubectl());
+            self.screen.tell(&Event::Note { text: &text });
         }
-        Ok(())
+        let parts = self.target.parts(&self.snapshot);
+        let how = progress::how_to_tell_id(&parts, self.plane.kubectl());
+        if let Some(text) = how.filter(|_| !self.is_asked_for_id) {
+            self.is_asked_for_id = true;
+            self.screen.tell(&Event::Note { text: &text });
+        }
     }
 
-    fn take_back_the_question(&mut self) -> Result<(), Complaint> {
+    fn take_back_the_question(&mut self) {
         if let Interrupt::Asked { at } = self.interrupt
             && self.begun_at.elapsed().saturating_sub(at) > super::interrupt::ANSWER_TIME_MAX
         {
-            self.screen.ask(None)?;
+            self.screen.ask(None);
         }
-        Ok(())
     }
 
     fn note_the_end(&mut self) {
-        if self.ended.is_some() || self.deleted.is_some() {
+        if self.ended.is_some() || self.deleted.is_some() || self.errands.is_deleting() {
             return;
         }
         let parts = self.target.parts(&self.snapshot);
@@ -380,41 +394,77 @@ impl Session {
     }
 
     /// Opens the way to the dashboard once there is one.
-    async fn offer_dashboard(&mut self) -> Result<(), Complaint> {
+    fn offer_dashboard(&mut self) {
         let parts = self.target.parts(&self.snapshot);
         let Some(head) = parts.head().filter(|head| trouble::is_ready(head)) else {
-            return Ok(());
+            return;
         };
         let address = text(head, "/status/podIP").to_owned();
-        if self
-            .dashboard
-            .as_ref()
-            .is_some_and(|it| it.address == address)
+        let open = self.dashboard.as_ref();
+        if open.is_some_and(|it| it.address == address)
+            || self.errands.is_opening()
             || self.ended.is_some()
             || !self.options.offers_dashboard
         {
-            return Ok(());
+            return;
         }
         let request = Request::Forward {
             namespace: self.target.namespace.clone(),
             service: logs::head_service(&parts),
             port: 8265,
         };
-        // Not yet: the next look tries again.
-        if let Ok(open) = control::forward(self.plane.state(), &request).await {
-            let url = open.url();
-            self.screen.tell(&Event::Dashboard { url: &url })?;
-            self.dashboard = Some(Dashboard { address, open });
+        let state = self.plane.state().to_owned();
+        self.errands.open(state, request, address);
+    }
+
+    /// Some: the run cannot come to its end.
+    fn on_answer(&mut self, answered: Answered) -> Option<Complaint> {
+        match answered {
+            Answered::Released => self.is_released = true,
+            Answered::Deleted(Ok(())) => self.note_the_deletion(),
+            Answered::Deleted(Err(error)) => return Some(self.not_deleted(&error)),
+            Answered::Opened(address, Some(open)) => {
+                let url = open.url();
+                self.screen.tell(&Event::Dashboard { url: &url });
+                self.dashboard = Some(Dashboard { address, open });
+            }
+            // The next look tries again.
+            Answered::Opened(_, None) | Answered::Broken => {}
         }
-        Ok(())
+        None
     }
 }
 
-fn print(screen: &mut Screen, line: &Line) -> std::io::Result<()> {
+/// What is told when the control plane was ended on purpose, or with its data.
+fn plane_ended(word: &str, has_lost_its_data: bool) -> Complaint {
+    if has_lost_its_data {
+        return Complaint::new("the data directory was removed, and the control plane ended")
+            .help(format!("{word} and its pods ended with it"));
+    }
+    Complaint::new("the control plane was stopped").help(format!(
+        "{word} is kept; run the same file again to restart the control plane and follow it"
+    ))
+}
+
+fn print(screen: &mut Screen, line: &Line) {
     let (source, text) = (&*line.source, &*line.text);
     if line.is_ours {
         let text = format!("{source}: {text}");
         return screen.tell(&Event::Note { text: &text });
     }
-    screen.tell(&Event::Log { source, line: text })
+    screen.tell(&Event::Log { source, line: text });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A job whose data directory was removed was told to stay.
+    #[test]
+    fn what_stays_is_told_only_where_something_stays() {
+        let told = |is_lost| plane_ended("job/x", is_lost).text();
+        assert!(told(false).contains("job/x is kept"), "{}", told(false));
+        assert!(told(true).contains("ended with it"), "{}", told(true));
+        assert!(!told(true).contains("kept"), "{}", told(true));
+    }
 }

@@ -13,6 +13,8 @@ pub(super) struct Signals {
     interrupt: Signal,
     terminate: Signal,
     is_attended: bool,
+    /// Whether one was sent.
+    is_heard: bool,
 }
 
 impl Signals {
@@ -26,16 +28,24 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             is_attended: is_live && io::stdin().is_terminal(),
+            is_heard: false,
         })
+    }
+
+    /// Whether one was sent since the start.
+    pub(super) fn is_heard(&self) -> bool {
+        self.is_heard
     }
 
     /// The next one. Cancel-safe.
     pub(super) async fn next(&mut self) -> Sender {
-        tokio::select! {
+        let sender = tokio::select! {
             _ = self.interrupt.recv() => {
                 if self.is_attended { Sender::Person } else { Sender::Process }
             }
             _ = self.terminate.recv() => Sender::Process,
-        }
+        };
+        self.is_heard = true;
+        sender
     }
 }

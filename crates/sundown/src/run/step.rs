@@ -30,6 +30,8 @@ pub(super) struct Sight {
     pub(super) removes: bool,
     /// Whether somebody asked to stop.
     pub(super) is_stopping: bool,
+    /// The request that is under way.
+    pub(super) asks: Option<Errand>,
     /// Whether the deletion was asked for.
     pub(super) is_deleted: bool,
     /// What of the job is still there.
@@ -38,6 +40,15 @@ pub(super) struct Sight {
     pub(super) beside: usize,
     /// Whether the deletion of that was begun.
     pub(super) is_removing: bool,
+}
+
+/// What the server is asked for, and may take long to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Errand {
+    /// To know that the logs are read.
+    Release,
+    /// To delete the job.
+    Delete,
 }
 
 /// What to do.
@@ -63,8 +74,10 @@ pub(super) fn next(sight: Sight) -> Step {
     match (sight.is_deleted, shall_go) {
         (true, _) if sight.left == 0 && sight.beside == 0 => Step::Finish,
         (true, _) if sight.left == 0 && !sight.is_removing => Step::Remove,
+        (false, _) if sight.asks == Some(Errand::Delete) => Step::Wait,
         (false, true) => Step::Delete,
         (false, false) if logs == Some(Logs::InVain) => Step::GiveUp,
+        (false, false) if sight.asks == Some(Errand::Release) => Step::Wait,
         (false, false) if has_ended && sight.is_held => Step::Release,
         (false, false) if has_ended && sight.is_settled => Step::Finish,
         (true | false, _) => Step::Wait,
@@ -102,6 +115,7 @@ mod tests {
         is_settled: true,
         removes: false,
         is_stopping: false,
+        asks: None,
         is_deleted: false,
         left: 3,
         beside: 0,
@@ -125,6 +139,26 @@ mod tests {
         check(ENDED, |it| it.is_settled = false, Step::Wait);
         check(ENDED, |it| it.is_held = true, Step::Release);
         check(RUNNING, |it| it.is_held = true, Step::Wait);
+    }
+
+    /// It was waited for nothing else until the server had answered, signals included.
+    #[test]
+    fn a_request_is_made_once_and_a_deletion_does_not_wait_for_another_one() {
+        let releasing = Sight {
+            is_held: true,
+            asks: Some(Errand::Release),
+            ..ENDED
+        };
+        check(releasing, |_| {}, Step::Wait);
+        check(releasing, |it| it.is_stopping = true, Step::Delete);
+        check(releasing, |it| it.asks = None, Step::Release);
+        let deleting = Sight {
+            is_stopping: true,
+            asks: Some(Errand::Delete),
+            ..ENDED
+        };
+        check(deleting, |_| {}, Step::Wait);
+        check(deleting, |it| it.removes = true, Step::Wait);
     }
 
     #[test]

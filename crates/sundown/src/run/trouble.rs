@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::target::Target;
+use crate::kubectl::Kubectl;
 use crate::objects::{Known, condition, list_in, text};
 
 /// A container that cannot go on by itself.
@@ -42,28 +43,31 @@ pub(super) fn waits_for(pod: &Value) -> Option<String> {
 }
 
 /// What to tell whoever waits for a job that cannot go on by itself: for how long, and what to do.
-pub(super) fn advice(target: &Target, job: Option<&Value>) -> String {
+pub(super) fn advice(target: &Target, job: Option<&Value>, kubectl: &Kubectl) -> String {
     let word = target.word();
     let deadline = job.and_then(|job| job["spec"]["activeDeadlineSeconds"].as_u64());
     let until = match (target.kind, deadline) {
         (Known::Job | Known::RayJob, Some(seconds)) => {
-            format!("until its activeDeadlineSeconds, {seconds} s, are over")
+            format!("until activeDeadlineSeconds ({seconds}s) is reached")
         }
-        (Known::Job | Known::RayJob, None) => {
-            "without end, because it has no activeDeadlineSeconds".to_owned()
-        }
-        (Known::RayCluster | Known::Pod | Known::Service, _) => "without end".to_owned(),
+        (Known::Job | Known::RayJob, None) => "indefinitely (no activeDeadlineSeconds)".to_owned(),
+        (Known::RayCluster | Known::Pod | Known::Service, _) => "indefinitely".to_owned(),
     };
     format!(
         "{word} is stuck; waiting {until}. It continues when the cause is removed; to see more: \
-         sundown explain {word} -n {}. Ctrl-C stops it",
-        target.namespace
+         {}. Press Ctrl-C to stop it",
+        kubectl.explain(&word, &target.namespace)
     )
 }
 
 /// Whether all containers of a pod are ready.
 pub(super) fn is_ready(pod: &Value) -> bool {
     condition(pod, "Ready").is_some()
+}
+
+/// Whether nothing but a place on the node is missing to a pod.
+pub(super) fn is_unplaced(pod: &Value) -> bool {
+    unschedulable(pod).is_some()
 }
 
 fn unschedulable(pod: &Value) -> Option<String> {
@@ -119,6 +123,8 @@ fn ending(terminated: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
     use super::*;
@@ -183,18 +189,20 @@ mod tests {
             };
             let job = json!({"apiVersion": api, "kind": kind, "spec": spec,
                 "metadata": {"name": "x", "namespace": "n", "uid": "u"}});
-            advice(&Target::of(&job).unwrap(), Some(&job))
+            let kubectl = Kubectl::of_data(Path::new("/d"));
+            advice(&Target::of(&job).unwrap(), Some(&job), &kubectl)
         };
         let text = told("RayJob", json!({"activeDeadlineSeconds": 60}));
         assert!(
-            text.contains("until its activeDeadlineSeconds, 60 s"),
+            text.contains("until activeDeadlineSeconds (60s) is reached"),
             "{text}"
         );
-        assert!(text.contains("sundown explain rayjob/x -n n"), "{text}");
-        assert!(text.ends_with("Ctrl-C stops it"), "{text}");
+        let explain = "sundown explain rayjob/x --kubeconfig /d/kubeconfig -n n";
+        assert!(text.contains(explain), "{text}");
+        assert!(text.ends_with("Press Ctrl-C to stop it"), "{text}");
         let text = told("Job", json!({}));
-        assert!(text.contains("it has no activeDeadlineSeconds"), "{text}");
+        assert!(text.contains("no activeDeadlineSeconds"), "{text}");
         let text = told("RayCluster", json!({}));
-        assert!(text.contains("waiting without end."), "{text}");
+        assert!(text.contains("waiting indefinitely."), "{text}");
     }
 }

@@ -1,11 +1,16 @@
 //! What an object that is to go waits for, read off the object itself as a person would. Pure.
 
 use serde_json::Value;
+use sundown_decide::kinds::{CLAIM_PROTECTION, VOLUME_PROTECTION};
 
 use crate::objects::{list_in, text};
 
 /// What the API server and the collector add and remove themselves.
 const OF_THE_COLLECTOR: [&str; 2] = ["foregroundDeletion", "orphan"];
+/// What goes when nothing uses a claim or a volume any more.
+const OF_STORAGE: [&str; 2] = [CLAIM_PROTECTION, VOLUME_PROTECTION];
+/// What goes when the last object of a definition is gone.
+const OF_DEFINITIONS: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// Why an object is still there, the most telling first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,6 +21,10 @@ pub(super) enum Wait {
     Containers { grace: u64 },
     /// What the namespace holds has to go; what the server says about it.
     Content(String),
+    /// Pods that use it have to end.
+    Users,
+    /// The objects of a definition have to go.
+    Instances,
     /// It was not deleted yet: what owns it comes first.
     NotAsked,
     /// What it owns goes before it.
@@ -30,7 +39,9 @@ impl Wait {
         let metadata = &object["metadata"];
         let names = list_in(object, "/metadata/finalizers").iter();
         let names: Vec<&str> = names.filter_map(Value::as_str).collect();
-        let is_ours = |name: &&str| OF_THE_COLLECTOR.contains(name);
+        let is_ours = |name: &&str| {
+            OF_THE_COLLECTOR.contains(name) || OF_STORAGE.contains(name) || *name == OF_DEFINITIONS
+        };
         let others = names.iter().filter(|it| !is_ours(it));
         let others: Vec<String> = others.map(|&it| it.to_owned()).collect();
         if metadata["deletionTimestamp"].is_null() {
@@ -38,6 +49,12 @@ impl Wait {
         }
         if !others.is_empty() {
             return Self::Finalizers(others);
+        }
+        if names.iter().any(|it| OF_STORAGE.contains(it)) {
+            return Self::Users;
+        }
+        if names.contains(&OF_DEFINITIONS) {
+            return Self::Instances;
         }
         if !names.is_empty() {
             return Self::Dependents;
@@ -57,6 +74,8 @@ impl Wait {
             Self::Finalizers(_) => true,
             Self::Containers { .. }
             | Self::Content(_)
+            | Self::Users
+            | Self::Instances
             | Self::NotAsked
             | Self::Dependents
             | Self::Nothing => false,
@@ -67,22 +86,24 @@ impl Wait {
     pub(super) fn in_words(&self, name: &str) -> String {
         match self {
             Self::Finalizers(all) if all.len() == 1 => {
-                format!("{name} waits until its finalizer {} is removed", all[0])
+                format!("waiting for finalizer {} of {name} to be removed", all[0])
             }
             Self::Finalizers(all) => {
                 let all = all.join(", ");
-                format!("{name} waits until its finalizers {all} are removed")
+                format!("waiting for finalizers {all} of {name} to be removed")
             }
             Self::Containers { grace } => {
-                format!("{name} waits until its containers have ended, {grace} s at most")
+                format!("waiting for containers of {name} to terminate (grace period {grace}s)")
             }
             Self::Content(why) if why.is_empty() => {
-                format!("{name} waits until all that it holds is gone")
+                format!("waiting for everything in {name} to be deleted")
             }
-            Self::Content(why) => format!("{name} waits until all that it holds is gone: {why}"),
-            Self::NotAsked => format!("{name} waits until what owns it is gone"),
-            Self::Dependents => format!("{name} waits until what it owns is gone"),
-            Self::Nothing => format!("{name} is about to go"),
+            Self::Content(why) => format!("waiting for everything in {name} to be deleted: {why}"),
+            Self::Users => format!("waiting for the pods that use {name} to terminate"),
+            Self::Instances => format!("waiting for all objects of {name} to be deleted"),
+            Self::NotAsked => format!("waiting for the owner of {name} to be deleted"),
+            Self::Dependents => format!("waiting for the dependents of {name} to be deleted"),
+            Self::Nothing => format!("{name} is being deleted"),
         }
     }
 }
@@ -124,34 +145,49 @@ mod tests {
         let cases = [
             (
                 json!({"metadata": {"name": "x"}}),
-                "x waits until what owns it is gone",
+                "waiting for the owner of x to be deleted",
             ),
             (
                 going(&json!({"metadata": {"finalizers": hold}})),
-                "x waits until its finalizer example.com/hold is removed",
+                "waiting for finalizer example.com/hold of x to be removed",
             ),
             (
                 going(&json!({"metadata": {"finalizers": ["a/b", "c/d"]}})),
-                "x waits until its finalizers a/b, c/d are removed",
+                "waiting for finalizers a/b, c/d of x to be removed",
             ),
             (
                 going(&json!({"metadata": {"finalizers": ["foregroundDeletion"]}})),
-                "x waits until what it owns is gone",
+                "waiting for the dependents of x to be deleted",
             ),
             (
                 going(&json!({"metadata": {"deletionGracePeriodSeconds": 30}})),
-                "x waits until its containers have ended, 30 s at most",
+                "waiting for containers of x to terminate (grace period 30s)",
             ),
             (
                 going(
                     &json!({"spec": {"finalizers": ["kubernetes"]}, "status": {"conditions": conditions}}),
                 ),
-                "x waits until all that it holds is gone: 1 pod",
+                "waiting for everything in x to be deleted: 1 pod",
             ),
-            (going(&json!({})), "x is about to go"),
+            (
+                going(&json!({"metadata": {"finalizers": [CLAIM_PROTECTION]}})),
+                "waiting for the pods that use x to terminate",
+            ),
+            (
+                going(&json!({"metadata": {"finalizers": [OF_DEFINITIONS]}})),
+                "waiting for all objects of x to be deleted",
+            ),
+            (going(&json!({})), "x is being deleted"),
         ];
         for (object, expect) in cases {
-            assert_eq!(Wait::of(&object).in_words("x"), expect, "{object}");
+            let wait = Wait::of(&object);
+            assert_eq!(wait.in_words("x"), expect, "{object}");
+            // A claim that its pod still used was given up as if nothing of ours could help it.
+            assert_eq!(
+                wait.is_for_others(),
+                expect.contains("finalizer"),
+                "{object}"
+            );
         }
     }
 
@@ -170,12 +206,12 @@ mod tests {
         };
         assert_eq!(
             named(&all).as_deref(),
-            Some("pod/p waits until its containers have ended, 30 s at most")
+            Some("waiting for containers of pod/p to terminate (grace period 30s)")
         );
         let all = [("job/j", &owner), ("pod/p", &pod), ("pod/q", &held)];
         assert_eq!(
             named(&all).as_deref(),
-            Some("pod/q waits until its finalizer example.com/hold is removed")
+            Some("waiting for finalizer example.com/hold of pod/q to be removed")
         );
         assert_eq!(named(&[]), None);
     }

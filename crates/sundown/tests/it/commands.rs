@@ -1,5 +1,8 @@
 //! Calls that need no server: usage, help and what is refused.
 
+use std::fs;
+use std::path::Path;
+
 use anyhow::Result;
 
 use crate::process::{call, stderr, stdout};
@@ -48,7 +51,7 @@ fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
     check(&both, 2, "cannot be used with")?;
     let pods = ["up", "--ephemeral", "--node"];
     check(&pods, 2, "pods need a data directory")?;
-    check(&["run", "nowhere.yaml"], 2, "the manifest cannot be read")?;
+    check(&["run", "nowhere.yaml"], 2, "cannot read the manifest")?;
     check(&["status"], 1, "no control plane is up")?;
     check(&["down"], 0, "nothing was up")?;
     check(&["reset"], 0, "there is no data in")?;
@@ -61,4 +64,39 @@ fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
     )?;
     let json = r#"{"error":"there is no data directory""#;
     check(&["db", "dump", "-o", "json"], 1, json)
+}
+
+/// A command without its kubeconfig was pasted, and deleted the job of the same name on another cluster. One module
+/// makes all of them; here it is looked for others.
+#[test]
+fn no_command_of_kubectl_is_printed_without_its_kubeconfig() -> Result<()> {
+    let mut found = Vec::new();
+    look(
+        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
+        &mut found,
+    )?;
+    assert_eq!(found, Vec::<String>::new());
+    Ok(())
+}
+
+/// Lines outside of comments and tests that begin a command of kubectl.
+fn look(directory: &Path, found: &mut Vec<String>) -> Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            look(&path, found)?;
+            continue;
+        }
+        let name = path.file_name().unwrap_or_default();
+        if name == "kubectl.rs" || name == "tests.rs" {
+            continue;
+        }
+        let text = fs::read_to_string(&path)?;
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code = code.lines().map(str::trim);
+        let code = code.filter(|it| !it.starts_with("//") && !it.starts_with("let kubectl "));
+        let commands = code.filter(|it| it.contains("kubectl "));
+        found.extend(commands.map(|it| format!("{}: {it}", path.display())));
+    }
+    Ok(())
 }

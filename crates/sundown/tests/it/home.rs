@@ -61,8 +61,14 @@ impl Home {
     }
 
     pub(crate) fn begin(&self, arguments: &[&str]) -> Result<Begun> {
+        self.begin_saying(arguments, Stdio::inherit())
+    }
+
+    /// As `begin`, with another place for complaints.
+    pub(crate) fn begin_saying(&self, arguments: &[&str], complaints: Stdio) -> Result<Begun> {
         let mut command = sundown(self.path(), &["run", "-o", "json"]);
-        let mut child = command.args(arguments).stdout(Stdio::piped()).spawn()?;
+        command.args(arguments).stdout(Stdio::piped());
+        let mut child = command.stderr(complaints).spawn()?;
         let lines = Lines::of(child.stdout.take().context("stdout is piped")?);
         let log = Vec::new();
         Ok(Begun { child, lines, log })
@@ -137,7 +143,7 @@ impl Begun {
     /// A job is told to run only after what it runs in is told to be there.
     pub(crate) fn until_running(&mut self) -> Result<()> {
         let is_done = |it: &Value| it["stage"] == "environment" && it["state"] == "done";
-        let runs = |it: &Value| it["stage"] == "job" && it["text"] == "runs";
+        let runs = |it: &Value| it["stage"] == "job" && it["text"] == "running";
         let first = self.until("an environment or a job", |it| is_done(it) || runs(it))?;
         ensure!(is_done(&first), "the job runs without an environment");
         self.until("a job that runs", runs)?;

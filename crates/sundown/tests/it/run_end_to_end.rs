@@ -24,7 +24,7 @@ fn a_job_gives_its_exit_code_and_its_log() -> Result<()> {
     assert!(stderr(&output).contains("kept: job/good, 1 pod, configmap/good"));
     let again = home.run(&[&good])?;
     assert_eq!(again.status.code(), Some(1));
-    assert!(stderr(&again).contains("job/good has run already: succeeded"));
+    assert!(stderr(&again).contains("job/good already exists and has finished (succeeded)"));
     let bad = home.job("bad", "exit 7")?;
     let output = home.run(&[&bad])?;
     let said = stderr(&output);
@@ -143,9 +143,9 @@ fn a_signal_is_heard_while_the_control_plane_is_away() -> Result<()> {
     })?;
     run.signal("-INT")?;
     let is_note = |it: &Value, word: &str| it["text"].as_str().is_some_and(|it| it.contains(word));
-    run.until("a run that stops", |it| is_note(it, "stopping"))?;
+    run.until("a run that stops", |it| is_note(it, "deleting"))?;
     run.signal("-INT")?;
-    let left = run.until("what is left", |it| is_note(it, "left as it is"))?;
+    let left = run.until("what is left", |it| is_note(it, "not deleted: "))?;
     assert!(is_note(&left, "job/endless"), "{left}");
     assert_eq!(run.code()?, Some(130));
     drop(hold);

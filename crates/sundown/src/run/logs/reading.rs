@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Source;
+use crate::kubectl::Kubectl;
 use crate::objects::{Known, list_in, text};
 use crate::run::target::Parts;
 use crate::terminal::one_line;
@@ -63,14 +64,16 @@ pub(in crate::run) fn unopened(parts: &Parts<'_>) -> Vec<(String, String)> {
     own.iter().filter(is_awaited).map(name).collect()
 }
 
-/// What is told of the logs that are open still and of those that could not be opened.
+/// What is told of the logs that are open still and of those that could not be opened, with commands that
+/// read them, unless their pods are about to be deleted.
 pub(in crate::run) fn incomplete(
     open: &BTreeSet<Source>,
     unopened: &[(String, String)],
-    removes: bool,
+    kubectl: Option<&Kubectl>,
 ) -> Vec<Incomplete> {
-    // What is about to be deleted cannot be read any more when somebody has read this.
-    let command = |words: String| (!removes).then(|| format!("kubectl logs {words}"));
+    let command = |namespace: &str, words: &[&str]| {
+        kubectl.map(|kubectl| kubectl.command("logs", Some(namespace), words))
+    };
     let opened = open.iter().map(|source| match source {
         Source::Container {
             namespace,
@@ -86,7 +89,7 @@ pub(in crate::run) fn incomplete(
         } => Incomplete {
             source: pod.clone(),
             container: Some(container.clone()),
-            command: command(format!("{pod} -c {container} -n {namespace}")),
+            command: command(namespace, &[pod, "-c", container]),
         },
         Source::Ray { id, .. } => Incomplete {
             source: id.clone(),
@@ -97,7 +100,7 @@ pub(in crate::run) fn incomplete(
     let unopened = unopened.iter().map(|(namespace, pod)| Incomplete {
         source: pod.clone(),
         container: None,
-        command: command(format!("{pod} --all-containers -n {namespace}")),
+        command: command(namespace, &[pod, "--all-containers"]),
     });
     opened.chain(unopened).collect()
 }
@@ -132,6 +135,8 @@ fn has_begun(pod: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
     use super::*;
@@ -211,23 +216,26 @@ mod tests {
         };
         let open = BTreeSet::from([container("p"), ray]);
         let unopened = [("n".to_owned(), "q".to_owned())];
-        let logs = incomplete(&open, &unopened, false);
+        let kubectl = Kubectl::of_data(Path::new("/d"));
+        let logs = incomplete(&open, &unopened, Some(&kubectl));
         assert_eq!(
             in_words(&logs),
             "these logs are incomplete; as long as their pods are there, \
-             read them with:\n  kubectl logs p -c c -n n\n  raysubmit_1\n  kubectl logs q --all-containers -n n"
+             read them with:\n  kubectl --kubeconfig /d/kubeconfig logs -n n p -c c\n  raysubmit_1\n  \
+             kubectl --kubeconfig /d/kubeconfig logs -n n q --all-containers"
         );
         let told = serde_json::to_value(&logs).unwrap();
         assert_eq!(
             told[0],
-            json!({"source": "p", "container": "c", "command": "kubectl logs p -c c -n n"})
+            json!({"source": "p", "container": "c",
+                   "command": "kubectl --kubeconfig /d/kubeconfig logs -n n p -c c"})
         );
         assert_eq!(told[1], json!({"source": "raysubmit_1"}));
     }
 
     #[test]
     fn of_what_is_about_to_be_deleted_no_command_is_told() {
-        let logs = incomplete(&BTreeSet::from([container("p")]), &[], true);
+        let logs = incomplete(&BTreeSet::from([container("p")]), &[], None);
         let words = in_words(&logs);
         assert!(
             words.ends_with("these logs are incomplete:\n  p, container c"),

@@ -1,5 +1,7 @@
 //! The stages as tables: what the server shows, and what a person sees.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::super::snapshot::{Seen, Snapshot};
@@ -9,6 +11,15 @@ use super::*;
 /// What is there, beside the job itself.
 #[derive(Default)]
 struct World(Snapshot);
+
+fn a_target(kind: Known) -> Target {
+    Target {
+        kind,
+        namespace: "default".into(),
+        name: "n".into(),
+        uid: "u".into(),
+    }
+}
 
 fn pod(name: &str, owner: &str, part: &str, status: &Value) -> Value {
     json!({
@@ -57,13 +68,7 @@ impl World {
     }
 
     fn stages(&self, kind: Known) -> Vec<Stage> {
-        let target = Target {
-            kind,
-            namespace: "default".into(),
-            name: "n".into(),
-            uid: "u".into(),
-        };
-        stages(&target.parts(&self.0))
+        stages(&a_target(kind).parts(&self.0))
     }
 
     fn stage(&self, name: Name) -> (State, String) {
@@ -109,7 +114,7 @@ fn a_ray_job_comes_from_its_environment_to_its_job() {
             Known::RayJob,
             &[
                 (Active, "rayproject/ray:2.52.0: installing 30 packages"),
-                (Active, "head h waits for its environment"),
+                (Active, "head h waiting for its environment"),
                 (Waiting, "0 of 2 ready"),
                 (Waiting, ""),
                 (Waiting, ""),
@@ -123,7 +128,7 @@ fn a_ray_job_comes_from_its_environment_to_its_job() {
             Known::RayJob,
             &[
                 (Done, IMAGE),
-                (Active, "head h starts"),
+                (Active, "head h starting"),
                 (Active, "1 of 2 ready"),
                 (Waiting, ""),
                 (Waiting, ""),
@@ -138,7 +143,7 @@ fn a_ray_job_comes_from_its_environment_to_its_job() {
             &[
                 (Done, IMAGE),
                 (Done, "head h is ready"),
-                (Done, "none wanted"),
+                (Done, "no workers requested"),
                 (Done, "n-1"),
                 (Active, "RUNNING"),
             ],
@@ -159,7 +164,7 @@ fn what_cannot_go_on_by_itself_is_told_with_its_reason() {
             &[
                 (Done, IMAGE),
                 (Stuck, "pod h, container c: CrashLoopBackOff: exit code 1"),
-                (Done, "none wanted"),
+                (Done, "no workers requested"),
                 (Waiting, ""),
                 (Waiting, ""),
             ],
@@ -172,8 +177,8 @@ fn what_cannot_go_on_by_itself_is_told_with_its_reason() {
             Known::RayJob,
             &[
                 (Stuck, "ErrImagePull: nothing stands for it"),
-                (Active, "head h waits for its environment"),
-                (Done, "none wanted"),
+                (Active, "head h waiting for its environment"),
+                (Done, "no workers requested"),
                 (Waiting, ""),
                 (Waiting, ""),
             ],
@@ -245,13 +250,13 @@ fn a_job_counts_its_pods() {
             json!({"completions": 3}),
             json!({"active": 1, "succeeded": 2}),
             (Active, "2 of 3 succeeded, 1 active"),
-            (Active, "runs"),
+            (Active, "running"),
         ),
         (
             json!({}),
             json!({"failed": 1}),
             (Active, "1 failed"),
-            (Active, "failed, and is tried again"),
+            (Active, "failed; retrying"),
         ),
         (
             json!({}),
@@ -292,7 +297,7 @@ fn a_job_runs_when_its_pods_have_begun_and_not_before() {
     with(&[]).check(Known::Job, &[(Waiting, ""), before, (Waiting, "")]);
     with(&[&pending]).check(Known::Job, &[(Waiting, ""), before, (Waiting, "")]);
     with(&[&creating]).check(Known::Job, &[(Active, IMAGE), before, (Waiting, "")]);
-    let runs = [(Done, IMAGE), (Active, "2 active"), (Active, "runs")];
+    let runs = [(Done, IMAGE), (Active, "2 active"), (Active, "running")];
     with(&[&running()]).check(Known::Job, &runs);
     // The image of the second is there, since the first has begun with it.
     with(&[&running(), &creating]).check(Known::Job, &runs);
@@ -373,12 +378,53 @@ fn a_job_says_which_cluster_it_waits_for() {
     let world = || World::default().with(Known::RayJob, job.clone());
     let (state, text) = world().stage(Name::Cluster);
     assert_eq!(state, Stuck);
-    assert!(
-        text.starts_with("waits for raycluster/c, which clusterSelector names"),
-        "{text}"
-    );
+    let expect = "raycluster/c (from clusterSelector) not found; create it to continue";
+    assert_eq!(text, expect);
     let (state, text) = world().cluster(0).stage(Name::Cluster);
-    assert_eq!((state, &*text), (Active, "c: head wanted"));
+    assert_eq!((state, &*text), (Active, "c: waiting for the head pod"));
+}
+
+/// Its stage had failed, which is not stuck: no advice was given, and it waited without end.
+#[test]
+fn a_job_whose_cluster_has_failed_is_stuck() {
+    let cluster = json!({"metadata": {"name": "c", "uid": "c"},
+        "status": {"state": "failed", "reason": "no such group"}});
+    let stage = |status: &Value| {
+        let world = World::ray(status).with(Known::RayCluster, cluster.clone());
+        world.stage(Name::Cluster)
+    };
+    let begun = json!({"rayClusterName": "c", "jobDeploymentStatus": "Initializing"});
+    let text = "raycluster/c failed: no such group; fix it to continue".to_owned();
+    assert_eq!(stage(&begun), (Stuck, text));
+    let over = json!({"rayClusterName": "c", "jobDeploymentStatus": "Failed"});
+    assert_eq!(stage(&over), (Failed, "no such group".to_owned()));
+}
+
+/// It was stuck all the time it worked, with advice on that.
+#[test]
+fn a_job_that_is_wider_than_the_node_is_at_work() {
+    let spec = json!({"completions": 4});
+    let job = json!({"metadata": {"name": "n", "uid": "u"}, "spec": spec, "status": {"active": 3, "succeeded": 1}});
+    let unplaced = json!({"phase": "Pending", "conditions": [
+        {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": "Insufficient cpu"}]});
+    let mut ended = running();
+    ended["phase"] = json!("Succeeded");
+    let pods = |all: &[&Value]| {
+        let mut world = World::default().with(Known::Job, job.clone());
+        for (number, status) in all.iter().enumerate() {
+            world = world.with(Known::Pod, pod(&format!("p{number}"), "u", "", status));
+        }
+        let mut stages = world.stages(Known::Job).into_iter();
+        let found = stages.find(|it| it.name == Name::Pods).unwrap();
+        (found.state, found.text)
+    };
+    let works = "1 of 4 succeeded, 3 active, 2 waiting for room".to_owned();
+    let found = pods(&[&ended, &running(), &unplaced, &unplaced]);
+    assert_eq!(found, (Active, works));
+    // Nothing of it works that would make room.
+    let (state, text) = pods(&[&ended, &unplaced, &unplaced]);
+    assert_eq!(state, Stuck);
+    assert!(text.ends_with("Unschedulable: Insufficient cpu"), "{text}");
 }
 
 /// Its cluster was told as done.
@@ -401,12 +447,15 @@ fn of_a_job_that_is_refused_nothing_was_begun() {
 fn who_submits_a_job_is_told_where_its_id_goes() {
     let job = json!({"metadata": {"name": "n", "uid": "u"}, "spec": {"submissionMode": "InteractiveMode"},
         "status": {"jobDeploymentStatus": "Waiting"}});
-    let (state, text) = World::default()
-        .with(Known::RayJob, job)
-        .stage(Name::Submission);
+    let world = World::default().with(Known::RayJob, job);
+    let (state, text) = world.stage(Name::Submission);
     assert_eq!(state, Active);
-    assert!(
-        text.contains("spec.jobId") && !text.contains("annotation"),
-        "{text}"
-    );
+    assert!(text.contains("spec.jobId"), "{text}");
+    let (target, kubectl) = (a_target(Known::RayJob), Kubectl::of_data(Path::new("/d")));
+    let told = how_to_tell_id(&target.parts(&world.0), &kubectl).unwrap();
+    let command = "kubectl --kubeconfig /d/kubeconfig patch -n default rayjob/n --type=merge \
+                   -p '{\"spec\":{\"jobId\":\"ID\"}}'";
+    assert!(told.ends_with(command), "{told}");
+    let world = World::ray(&json!({"jobDeploymentStatus": "Waiting"}));
+    assert_eq!(how_to_tell_id(&target.parts(&world.0), &kubectl), None);
 }

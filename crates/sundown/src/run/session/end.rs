@@ -2,136 +2,188 @@
 
 use std::process::ExitCode;
 
-use http::Method;
-use serde_json::{Value, json};
-use sundown_decide::ray_job::ANNOTATION_READER;
 use sundown_model::path::part;
-use tokio::time::sleep;
 
-use super::{LOOK_INTERVAL, Session, Turn};
+use super::Session;
+use super::errands::About;
 use crate::complaint::Complaint;
 use crate::run::apply::Applied;
 use crate::run::cleanup::Cleanup;
+use crate::run::outcome::Outcome;
+use crate::run::remove::{self, Undeleted};
 use crate::run::screen::Event;
-use crate::run::{STOPPED, progress, remove};
+use crate::run::{STOPPED, progress};
 use crate::terminal::one_line;
-use crate::{data, objects};
 
-impl Session {
+impl Session<'_> {
     /// Nothing comes of some logs: whoever reads this shall know what is missing.
-    pub(super) fn give_up(&mut self) -> Result<Turn, Complaint> {
+    pub(super) fn give_up(&mut self) {
         let parts = self.target.parts(&self.snapshot);
-        let logs = self.logs.give_up(&parts, self.options.removes);
-        self.screen.tell(&Event::LogsIncomplete { logs: &logs })?;
-        Ok(Turn::Goes)
+        // What is about to be deleted cannot be read any more when somebody has read this.
+        let kubectl = Some(self.plane.kubectl()).filter(|_| !self.options.removes);
+        let logs = self.logs.give_up(&parts, kubectl);
+        self.screen.tell(&Event::LogsIncomplete { logs: &logs });
     }
 
-    /// The logs are read: what the job ran on may go. Unanswered, it goes a moment later by itself.
-    pub(super) async fn release(&mut self) -> Result<Turn, Complaint> {
-        let metadata = json!({
-            "uid": self.target.uid, "annotations": { ANNOTATION_READER: Value::Null },
-        });
-        let (client, path) = (self.plane.client(), self.path());
-        let body = json!({ "metadata": metadata });
-        if let Err(error) = objects::send(&client, Method::PATCH, &path, &body).await {
-            tracing::debug!(%error, "say that the logs are read");
-        }
-        self.is_released = true;
-        Ok(Turn::Goes)
-    }
-
-    /// Where the job is on the server.
-    fn path(&self) -> String {
+    /// Which job it is on the server.
+    pub(super) fn about(&self) -> About {
         let collection = self.target.kind.path(Some(&self.target.namespace));
-        format!("{collection}/{}", part(&self.target.name))
+        About {
+            path: format!("{collection}/{}", part(&self.target.name)),
+            uid: self.target.uid.clone(),
+        }
     }
 
-    pub(super) async fn delete(&mut self) -> Result<Turn, Complaint> {
-        let (names, count) = self.left();
-        self.deleted_count = count;
-        match remove::delete(&self.plane.client(), &self.path(), &self.target.uid).await {
-            Ok(()) => {
-                let parts = self.target.parts(&self.snapshot);
-                let last = self.last.take();
-                self.last = last.or_else(|| Some(progress::stopped(progress::stages(&parts))));
-                self.deleted = Some(names);
-                Ok(Turn::Goes)
-            }
-            // Nobody answered: the control plane is on its way back, and it is asked again.
-            Err(error) if objects::code(&error).is_none() => {
-                sleep(LOOK_INTERVAL).await;
-                Ok(Turn::Goes)
-            }
-            Err(error) => Err(
-                Complaint::new(format!("{} is not deleted", self.target.word())).because(&error),
-            ),
+    pub(super) fn delete(&mut self) {
+        self.deleting = self.left();
+        self.errands.delete(self.plane.clients(), self.about());
+    }
+
+    /// The server has accepted it.
+    pub(super) fn note_the_deletion(&mut self) {
+        let parts = self.target.parts(&self.snapshot);
+        let last = self.last.take();
+        self.last = last.or_else(|| Some(progress::stopped(progress::stages(&parts))));
+        self.deleted = Some(std::mem::take(&mut self.deleting));
+    }
+
+    /// The server refuses to delete the job: the result is told before.
+    pub(super) fn not_deleted(&mut self, error: &kube::Error) -> Complaint {
+        self.tell_result();
+        let text = self.left_behind();
+        self.screen.tell(&Event::Note { text: &text });
+        let code = self.ended.as_ref().map_or(1, |(end, _)| end.exit_code);
+        let complaint = Complaint::new(format!("cannot delete {}", self.target.word()));
+        complaint.because(error).code(code.max(1))
+    }
+
+    /// Some object beside the job does not go; the others do.
+    pub(super) fn tell_undeleted(&mut self, failed: Option<Undeleted>) {
+        if let Some(failed) = failed {
+            let text = format!("not deleted: {}: {}", failed.applied.object, failed.why);
+            self.screen.tell(&Event::Note { text: &text });
+        }
+    }
+
+    fn tell_result(&mut self) {
+        self.screen.close();
+        if let Some((end, _)) = &self.ended {
+            self.screen.tell(&Event::Result {
+                object: &self.target.word(),
+                outcome: end,
+            });
         }
     }
 
     pub(super) fn finish(&mut self, cleanup: Cleanup) -> Result<ExitCode, Complaint> {
-        let word = self.target.word();
-        if let Some((end, _)) = &self.ended {
-            self.screen.close()?;
-            self.screen.tell(&Event::Result {
-                object: &word,
-                outcome: end,
-            })?;
-        }
-        self.screen.close()?;
-        match self.deleted.take() {
-            Some(names) => {
-                let kept: Vec<String> = names_of(&self.beside.stay);
+        self.tell_result();
+        let failed = remove::undeleted(self.beside.failed());
+        match (self.deleted.take(), cleanup) {
+            (Some((mut names, count)), _) => {
+                let undeleted = names_of(&failed);
+                names.retain(|it| !undeleted.contains(it));
                 self.screen.tell(&Event::Removed {
                     objects: &names,
-                    count: self.deleted_count,
-                    is_all: kept.is_empty(),
-                })?;
-                if !kept.is_empty() {
-                    let kubeconfig = data::kubeconfig(self.plane.directory());
-                    let how = remove::command(&kubeconfig, &self.beside.stay);
-                    self.screen.tell(&Event::Kept {
-                        objects: &kept,
-                        later: None,
-                        // What stays with `--rm` was there before this run.
-                        remove: Some(&*how).filter(|_| !self.options.removes),
-                    })?;
-                }
+                    count: count.saturating_sub(failed.len()),
+                    is_all: self.beside.stay.is_empty() && failed.is_empty(),
+                });
+                // What stays with `--rm` was there before this run.
+                self.tell_kept(&self.beside.stay.clone(), !self.options.removes);
+                self.tell_kept(&failed, true);
             }
-            None => {
-                if let Cleanup::Settled { mut kept, later } = cleanup {
-                    kept.extend(names_of(&self.beside.stay));
-                    self.screen.tell(&Event::Kept {
-                        objects: &kept,
-                        later: later.as_deref(),
-                        remove: None,
-                    })?;
-                }
+            (None, Cleanup::Settled { mut kept, later }) => {
+                kept.extend(names_of(&self.beside.stay));
+                self.screen.tell(&Event::Kept {
+                    objects: &kept,
+                    later: later.as_deref(),
+                    remove: None,
+                });
             }
+            (None, Cleanup::Goes(_)) => {}
         }
-        self.result()
-    }
-
-    fn result(&self) -> Result<ExitCode, Complaint> {
+        let end = self.ended.as_ref().map(|(end, _)| end);
         if self.interrupt.is_stopping() {
             return Ok(ExitCode::from(STOPPED));
         }
-        let Some((end, _)) = &self.ended else {
-            return Ok(ExitCode::SUCCESS);
-        };
-        if end.exit_code == 0 {
-            return Ok(ExitCode::SUCCESS);
-        }
-        let reason = match &*end.reason {
-            "" => String::new(),
-            reason => format!(": {}", one_line(reason)),
-        };
-        let what = format!("{} {}{reason}", self.target.word(), end.word);
-        let complaint = Complaint::new(what).code(end.exit_code);
-        let causes = end.causes.iter();
-        Err(causes.fold(complaint, |complaint, cause| complaint.because_of(cause)))
+        result(&self.target.word(), end, self.beside.failed())
     }
+
+    /// Names what stays, with the command that removes it if that is this run's to remove.
+    fn tell_kept(&mut self, kept: &[Applied], is_ours: bool) {
+        if kept.is_empty() {
+            return;
+        }
+        let how = remove::command(self.plane.kubectl(), kept);
+        self.screen.tell(&Event::Kept {
+            objects: &names_of(kept),
+            later: None,
+            remove: Some(&*how).filter(|_| is_ours),
+        });
+    }
+}
+
+/// What the run ends with: the result of the job counts before what could not be deleted.
+fn result(word: &str, end: Option<&Outcome>, failed: &[Undeleted]) -> Result<ExitCode, Complaint> {
+    let undeleted = remove::complaint(failed);
+    let Some(end) = end.filter(|end| end.exit_code != 0) else {
+        return undeleted.map_or(Ok(ExitCode::SUCCESS), Err);
+    };
+    let reason = match &*end.reason {
+        "" => String::new(),
+        reason => format!(": {}", one_line(reason)),
+    };
+    let complaint = Complaint::new(format!("{word} {}{reason}", end.word)).code(end.exit_code);
+    let causes = end.causes.iter();
+    Err(causes.fold(complaint, |complaint, cause| complaint.because_of(cause)))
 }
 
 fn names_of(all: &[Applied]) -> Vec<String> {
     all.iter().map(|it| it.object.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::*;
+    use crate::run::apply::How;
+
+    /// An object that was held hid that the job had failed, and its exit code.
+    #[test]
+    fn the_result_of_a_job_counts_before_what_could_not_be_deleted() {
+        let held = Undeleted {
+            applied: Applied {
+                object: "configmap/held".to_owned(),
+                namespace: Some("default".to_owned()),
+                how: How::Created,
+                path: String::new(),
+                value: Value::Null,
+            },
+            why: "held".to_owned(),
+        };
+        let ended = |exit_code| Outcome {
+            word: if exit_code == 0 {
+                "succeeded"
+            } else {
+                "failed"
+            },
+            exit_code,
+            reason: String::new(),
+            causes: Vec::new(),
+        };
+        let told = |code: u8, failed: &[Undeleted]| {
+            let result = result("job/x", Some(&ended(code)), failed);
+            result.err().map(|it| (it.text(), it.exit_code()))
+        };
+        assert!(told(0, &[]).is_none());
+        let (text, code) = told(3, std::slice::from_ref(&held)).unwrap();
+        assert!(text.starts_with("error: job/x failed\n"), "{text}");
+        assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(3)));
+        let (text, code) = told(0, &[held]).unwrap();
+        assert!(
+            text.starts_with("error: cannot delete configmap/held\n"),
+            "{text}"
+        );
+        assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(1)));
+    }
 }

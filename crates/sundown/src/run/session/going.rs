@@ -8,12 +8,11 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Session;
-use crate::complaint::Complaint;
 use crate::objects::{Known, text};
 use crate::run::apply::Applied;
 use crate::run::cleanup::{self, Cleanup};
 use crate::run::progress::{Name, Stage, State};
-use crate::run::remove::{self, Removal};
+use crate::run::remove::{self, Removal, Undeleted};
 use crate::run::snapshot::uid;
 use crate::run::waits;
 
@@ -51,7 +50,7 @@ impl Beside {
         beside
     }
 
-    /// What of it has to go and is still there.
+    /// What of it has to go and is waited for.
     pub(super) fn left(&self) -> &[Applied] {
         self.removal.as_ref().map_or(&self.go, Removal::left)
     }
@@ -60,8 +59,13 @@ impl Beside {
         self.removal.is_some()
     }
 
-    /// Returns when one more of it is gone, or was seen again. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Result<(), Complaint> {
+    /// What of it is still there and is waited for no longer.
+    pub(super) fn failed(&self) -> &[Undeleted] {
+        self.removal.as_ref().map_or(&[], Removal::failed)
+    }
+
+    /// Returns when one more of it is gone, was seen again, or does not go. Cancel-safe.
+    pub(super) async fn next(&mut self) -> Option<Undeleted> {
         match &mut self.removal {
             Some(removal) => removal.next().await,
             None => std::future::pending().await,
@@ -73,7 +77,7 @@ impl Beside {
     }
 }
 
-impl Session {
+impl Session<'_> {
     /// The job, and with `--rm` everything that was applied.
     fn roots(&self) -> BTreeSet<String> {
         let mut roots = BTreeSet::from([self.target.uid.clone()]);
@@ -113,12 +117,14 @@ impl Session {
             (all.collect(), 0)
         };
         if self.snapshot.is_whole() {
-            names.extend(self.beside.stay.iter().map(|it| it.object.clone()));
+            let failed = self.beside.failed().iter().map(|it| &it.applied);
+            let others = failed.chain(&self.beside.stay);
+            names.extend(others.map(|it| it.object.clone()));
         }
         if names.is_empty() {
             return "nothing is left".to_owned();
         }
-        format!("left as it is: {}", names.join(", "))
+        format!("not deleted: {}", names.join(", "))
     }
 
     /// Begins to delete what stands beside the job.
@@ -132,17 +138,19 @@ impl Session {
         let is = |state, text: String| Stage::new(Name::CleanUp, state, text);
         if self.deleted.is_some() {
             return match self.left().1 {
-                0 => is(State::Done, "all gone".to_owned()),
+                0 => is(State::Done, "deleted".to_owned()),
                 left => is(State::Active, self.going(left)),
             };
         }
         match (self.ended.is_some(), cleanup) {
             (false, _) => is(State::Waiting, String::new()),
             (true, _) if self.options.removes => {
-                is(State::Active, "what was applied goes".to_owned())
+                is(State::Active, "deleting applied objects".to_owned())
             }
             (true, Cleanup::Goes(text)) => is(State::Active, text.clone()),
-            (true, Cleanup::Settled { .. }) => is(State::Done, "as the manifest says".to_owned()),
+            (true, Cleanup::Settled { .. }) => {
+                is(State::Done, "deletion policy applied".to_owned())
+            }
         }
     }
 
@@ -169,13 +177,11 @@ impl Session {
         if !of_job.is_empty() {
             return waits::told(of_job.iter().map(|it| (named(it), it.1)));
         }
-        let (applied, seen) = self.beside.removal.as_ref()?.waits_for()?;
-        let root = BTreeSet::from([uid(&applied.value).to_owned()]);
-        let owned = self.snapshot.descendants(&root);
-        let owned = owned
-            .iter()
-            .filter(|(_, it)| uid(it) != uid(&applied.value));
+        let seen: Vec<(&Applied, &Value)> = self.beside.removal.as_ref()?.seen().collect();
+        let roots: BTreeSet<String> = seen.iter().map(|it| uid(it.1).to_owned()).collect();
+        let owned = self.snapshot.descendants(&roots);
+        let owned = owned.iter().filter(|(_, it)| !roots.contains(uid(it)));
         let all = owned.map(|it| (named(it), it.1));
-        waits::told(all.chain([(applied.object.clone(), seen)]))
+        waits::told(all.chain(seen.iter().map(|(it, seen)| (it.object.clone(), *seen))))
     }
 }
