@@ -103,7 +103,7 @@ Example:
 Nothing is written: the controllers are asked, with their brakes on.
 Exit code: 0 explained, 1 the object is not there or cannot be explained, 2 wrong usage.")]
     Explain(Explain),
-    /// Run the simulator, or fly a recorded flight again
+    /// Run the simulator, or replay a flight record
     #[command(after_help = "\
 Examples:
   sundown sim
@@ -158,7 +158,7 @@ pub(crate) struct Up {
     /// finalizers that a collector removes
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set)]
     pub(crate) enable_garbage_collector: bool,
-    /// Who may do what: as roles and bindings say, or everybody who is let in everything, pods with
+    /// Who may do what: as roles and bindings say, or allow every authenticated user everything, pods with
     /// their tokens included
     #[arg(
         long,
@@ -379,16 +379,16 @@ pub(crate) struct Explain {
 
 #[derive(Debug, Args)]
 pub(crate) struct Sim {
-    /// How many random lives are lived [default: 200, with --scenario none]
+    /// How many random seeds are run [default: 200, with --scenario none]
     #[arg(long, value_name = "N", conflicts_with = "replay")]
     pub(crate) seeds: Option<u64>,
-    /// Live the life of this seed and tell it step by step
+    /// Run this seed and print each step
     #[arg(long, value_name = "S", conflicts_with = "replay")]
     pub(crate) seed: Option<u64>,
     /// Run this scenario only
     #[arg(long, value_name = "NAME", conflicts_with = "replay")]
     pub(crate) scenario: Option<String>,
-    /// With --scenario: live it with a fault at this effect and tell it step by step; 0 for none
+    /// With --scenario: run it with a fault at this effect and print each step; 0 for none
     #[arg(long, value_name = "K", requires = "scenario")]
     pub(crate) effect: Option<usize>,
     /// The fault at that effect, such as `crash-after`
@@ -397,7 +397,7 @@ pub(crate) struct Sim {
     /// Put a known bug back and find it
     #[arg(long, value_name = "NAME", conflicts_with = "replay")]
     pub(crate) mutant: Option<String>,
-    /// Fly a recorded flight again: a file of it, or its directory
+    /// Replay a flight record: a file of it, or its directory
     #[arg(long, value_name = "FILE")]
     pub(crate) replay: Option<PathBuf>,
 }

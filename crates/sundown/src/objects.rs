@@ -137,7 +137,7 @@ pub(crate) fn state(kind: Known, object: &Value) -> String {
     };
     let word = word.trim_end().to_owned();
     if word.is_empty() {
-        "new".to_owned()
+        "Pending".to_owned()
     } else {
         word
     }

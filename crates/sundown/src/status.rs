@@ -113,7 +113,7 @@ async fn orphans(directory: &std::path::Path) -> Result<Vec<String>, Complaint> 
 
 async fn runs(held: &Held) -> Result<(Vec<Running>, Option<Resources>), Complaint> {
     let failed = |error: &(dyn std::error::Error + 'static)| {
-        Complaint::new("the control plane does not tell what runs")
+        Complaint::new("cannot list what runs on the control plane")
             .at(held.hello.url.clone())
             .because(error)
     };
@@ -145,46 +145,46 @@ fn in_words(told: &Told) -> String {
     let data = told.data.display();
     let (Some(hello), Some(standing)) = (&told.hello, &told.standing) else {
         let mut text = format!(
-            "no control plane is up\n\n  data  {data}\n\nto start one: sundown run FILE, or sundown up\n"
+            "no control plane is running\n\n  data  {data}\n\nto start one: sundown run FILE, or sundown up\n"
         );
         if !told.orphans.is_empty() {
             let count = told.orphans.len();
             let _ = write!(
                 text,
-                "\n{count} of its pods still run: {}\n  `sundown down` ends them, `sundown up` goes on with them\n",
+                "\n{count} of its pods still run: {}\n  to stop them: sundown down; to continue: sundown up\n",
                 one_line(&told.orphans.join(", "))
             );
         }
         return text;
     };
     let node = match (&standing.node, standing.runs_pods) {
-        (_, false) => "none: pods do not run here (--node=false)".to_owned(),
-        (None, true) => "not started: no pod has needed it yet".to_owned(),
+        (_, false) => "disabled (--node=false)".to_owned(),
+        (None, true) => "not started (no pods yet)".to_owned(),
         (Some(node), true) => {
             let how = if node.rootless { "rootless" } else { "rootful" };
             format!("{how}: {}", node.reason)
         }
     };
     let ends = if standing.while_used {
-        "by itself, a minute after the last job has finished and the last client has left"
+        "automatically after 1 minute idle"
     } else {
-        "when `sundown down` or a signal ends it"
+        "on `sundown down` or a signal"
     };
     let access = hello.authorization.warning();
     let access = access.map_or(String::new(), |warning| {
         format!("  access      {warning}\n")
     });
     let taken = told.resources.as_ref();
-    let taken = taken.map_or(String::new(), |it| format!("  taken       {it}\n"));
+    let taken = taken.map_or(String::new(), |it| format!("  requested   {it}\n"));
     let mut text = format!(
-        "sundown {} is up, process {}\n\n  \
+        "sundown {} is running, process {}\n\n  \
          API server  {}\n  \
          kubeconfig  {}\n  \
          data        {data}\n  \
          node        {node}\n\
          {taken}  \
          clients     {}\n  \
-         ends        {ends}\n{access}\n",
+         stops       {ends}\n{access}\n",
         hello.version,
         hello.pid,
         hello.url,
@@ -192,7 +192,7 @@ fn in_words(told: &Told) -> String {
         standing.clients,
     );
     if told.runs.is_empty() {
-        text.push_str("nothing runs\n");
+        text.push_str("no workloads\n");
         return text;
     }
     text.push_str(&rows(&told.runs));
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(json["up"], true);
         assert_eq!(json["pid"], 7);
         assert_eq!(json["runsPods"], true);
-        let line = "  taken       0.5 of 8 CPU, 1Gi of 2Gi memory\n";
+        let line = "  requested   0.5 of 8 CPU, 1Gi of 2Gi memory\n";
         assert!(text.contains(line), "{text}");
         assert_eq!(
             json["resources"]["cpu"],

@@ -52,7 +52,7 @@ pub(crate) fn input(input: &Input) -> String {
             Outcome::Refused(refusal) => {
                 format!("{id:?} refused, {:?}: {}", refusal.reason, refusal.message)
             }
-            Outcome::Unknown => format!("{id:?} sent, fate not known"),
+            Outcome::Unknown => format!("{id:?} sent, result unknown"),
         },
         Input::Answered { id, reply } => match reply {
             Reply::Ray(Ok(_)) | Reply::Node(Ok(_)) => format!("{id:?} answered"),
@@ -64,7 +64,7 @@ pub(crate) fn input(input: &Input) -> String {
             DeedOutcome::Refused(refusal) => {
                 format!("{id:?} refused, {}: {}", refusal.reason, refusal.text())
             }
-            DeedOutcome::Unknown { .. } => format!("{id:?} sent, fate not known"),
+            DeedOutcome::Unknown { .. } => format!("{id:?} sent, result unknown"),
         },
         Input::Reported(report) => reported(report),
     }
@@ -83,7 +83,7 @@ fn reported(report: &node::Report) -> String {
 fn watched(event: &WatchEvent) -> String {
     match event {
         WatchEvent::Put(object) => format!("saw {:?}", object.seen()),
-        WatchEvent::Deleted(object) => format!("saw {:?} go", object.seen()),
+        WatchEvent::Deleted(object) => format!("deleted {:?}", object.seen()),
         WatchEvent::Bookmark(rv) => format!("has seen all up to rv {rv}"),
         WatchEvent::Closed { expired: true } => "the watch is too old".to_owned(),
         WatchEvent::Closed { expired: false } => "the watch ended".to_owned(),

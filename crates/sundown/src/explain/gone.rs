@@ -61,7 +61,7 @@ fn seen(at: Timestamp, inputs: &[Input], key: &ObjectKey) -> Vec<Trace> {
     });
     let trace = |_| Trace {
         at,
-        what: "was seen to go".to_owned(),
+        what: "was deleted".to_owned(),
         reason: None,
     };
     went.map(trace).collect()

@@ -83,13 +83,13 @@ fn details(explanation: &Explanation) -> Vec<(&'static str, String)> {
             Need::Ray(query) => question_in_words(&Question::Ray(query.clone())),
             Need::Node(query) => question_in_words(&Question::Node(query.clone())),
         };
-        details.push(("asks first", said));
+        details.push(("needs", said));
     }
     for action in &explanation.actions {
         details.push(("does next", action.clone()));
     }
     if let Some(at) = explanation.wake_at {
-        details.push(("looks again", format!("at {at}")));
+        details.push(("next check", format!("at {at}")));
     }
     details
 }

@@ -50,7 +50,7 @@ pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
     };
     dues.retain(|due| is_there(parts, due.what));
     if let Some(due) = dues.iter().find(|due| due.after == 0) {
-        return Cleanup::Goes(going(parts, due.what));
+        return Cleanup::Goes(format!("deleting {}", named(parts, due.what)));
     }
     // The objects may go before what they own has ended.
     let roots = BTreeSet::from([parts.target.uid.clone()]);
@@ -68,7 +68,10 @@ pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
         return Cleanup::Goes(going_count(ending));
     }
     let later = dues.iter();
-    let later = later.map(|due| format!("{} in {} s", going(parts, due.what), due.after));
+    let later = later.map(|due| {
+        let what = named(parts, due.what);
+        format!("{what} will be deleted in {}s", due.after)
+    });
     let later: Vec<String> = later.collect();
     Cleanup::Settled {
         kept: kept(&left),
@@ -79,8 +82,8 @@ pub(super) fn of(parts: &Parts<'_>, deletes_finished: bool) -> Cleanup {
 /// How many objects are on their way out.
 pub(super) fn going_count(count: usize) -> String {
     match count {
-        1 => "1 object is going".to_owned(),
-        count => format!("{count} objects are going"),
+        1 => "deleting 1 object".to_owned(),
+        count => format!("deleting {count} objects"),
     }
 }
 
@@ -126,12 +129,12 @@ fn owns_cluster(parts: &Parts<'_>) -> bool {
         .is_some_and(|job| owners.any(|it| it["uid"] == uid(job)))
 }
 
-fn going(parts: &Parts<'_>, what: What) -> String {
+fn named(parts: &Parts<'_>, what: What) -> String {
     let cluster = parts.cluster.map_or("", |it| text(it, "/metadata/name"));
     match what {
-        What::Cluster => format!("raycluster/{cluster} goes"),
-        What::Workers => format!("the workers of raycluster/{cluster} go"),
-        What::Job => format!("{} goes with all it owns", parts.target.word()),
+        What::Cluster => format!("raycluster/{cluster}"),
+        What::Workers => format!("the workers of raycluster/{cluster}"),
+        What::Job => format!("{} and its dependents", parts.target.word()),
     }
 }
 
@@ -224,13 +227,13 @@ mod tests {
     fn what_goes_now_is_waited_for_and_what_stays_is_named() {
         let shut = json!({"shutdownAfterJobFinishes": true});
         check(&json!({}), true, "kept rayjob/n,raycluster/c later ");
-        check(&shut, true, "raycluster/c goes");
+        check(&shut, true, "deleting raycluster/c");
         check(&shut, false, "kept rayjob/n later ");
         let later = json!({"shutdownAfterJobFinishes": true, "ttlSecondsAfterFinished": 60});
         check(
             &later,
             true,
-            "kept rayjob/n,raycluster/c later raycluster/c goes in 60 s",
+            "kept rayjob/n,raycluster/c later raycluster/c will be deleted in 60s",
         );
         let rules = json!([
             {"policy": "DeleteSelf", "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": 60}},
@@ -238,7 +241,7 @@ mod tests {
             {"policy": "DeleteSelf", "condition": {"jobStatus": "FAILED", "ttlSeconds": 0}},
         ]);
         let strategy = json!({"deletionStrategy": {"deletionRules": rules}});
-        check(&strategy, true, "raycluster/c goes");
+        check(&strategy, true, "deleting raycluster/c");
         // Only the first was told.
         let rules = json!([
             {"policy": "DeleteSelf", "condition": {"jobStatus": "SUCCEEDED", "ttlSeconds": 60}},
@@ -248,7 +251,8 @@ mod tests {
         check(
             &strategy,
             true,
-            "kept rayjob/n,raycluster/c later raycluster/c goes in 30 s, rayjob/n goes with all it owns in 60 s",
+            "kept rayjob/n,raycluster/c later raycluster/c will be deleted in 30s, \
+             rayjob/n and its dependents will be deleted in 60s",
         );
         let none = json!({"deletionStrategy": {"onSuccess": {"policy": "DeleteNone"}}});
         check(&none, true, "kept rayjob/n,raycluster/c later ");
@@ -257,7 +261,7 @@ mod tests {
     #[test]
     fn where_finished_jobs_are_deleted_the_job_goes_with_its_cluster() {
         let shut = json!({"shutdownAfterJobFinishes": true});
-        check_where(true, &shut, true, "rayjob/n goes with all it owns");
+        check_where(true, &shut, true, "deleting rayjob/n and its dependents");
         check_where(true, &json!({}), true, "kept rayjob/n,raycluster/c later ");
     }
 
@@ -277,7 +281,7 @@ mod tests {
         snapshot.take(Seen::Put(Known::Pod, owned("p", &["c"])));
         snapshot.take(Seen::Put(Known::Service, owned("s", &["c", "u"])));
         snapshot.take(Seen::Gone(Known::RayCluster, cluster));
-        let goes = Cleanup::Goes("1 object is going".to_owned());
+        let goes = Cleanup::Goes("deleting 1 object".to_owned());
         assert_eq!(of(&target.parts(&snapshot), false), goes);
         snapshot.take(Seen::Gone(Known::Pod, owned("p", &["c"])));
         let settled = Cleanup::Settled {
@@ -298,7 +302,7 @@ mod tests {
         };
         assert_eq!(
             found(owned("u")),
-            Cleanup::Goes("1 object is going".to_owned())
+            Cleanup::Goes("deleting 1 object".to_owned())
         );
         // Orphaned: it stays, and is the job's no more.
         let settled = Cleanup::Settled {

@@ -8,13 +8,13 @@ use crate::objects::{Known, text};
 /// What is wrong with a file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ManifestError {
-    #[error("this is neither YAML nor JSON: {0}")]
+    #[error("cannot parse: {0}")]
     Unreadable(#[from] YamlError),
-    #[error("there is no object in it")]
+    #[error("no objects found")]
     Empty,
     #[error("document {number} has no {field}")]
     Incomplete { number: usize, field: &'static str },
-    #[error("it holds {} jobs, and `run` can follow only one: {}", .0.len(), .0.join(", "))]
+    #[error("found {} jobs, but `run` can follow only one: {}", .0.len(), .0.join(", "))]
     ManyJobs(Vec<String>),
 }
 
@@ -146,7 +146,7 @@ mod tests {
     fn what_is_wrong_is_named() {
         let two = format!("{RAY}---\n{JOB}");
         let cases = [
-            ("", "no object"),
+            ("", "no objects found"),
             (
                 "kind: Job\nmetadata: {name: a}\n",
                 "document 1 has no apiVersion",
@@ -155,13 +155,10 @@ mod tests {
                 "apiVersion: v1\nkind: Pod\n",
                 "document 1 has no metadata.name",
             ),
-            (
-                "a: 1\nb:\n  c: [",
-                "this is neither YAML nor JSON: line 3, column 6, in b.c",
-            ),
+            ("a: 1\nb:\n  c: [", "cannot parse: line 3, column 6, in b.c"),
             (
                 &two,
-                "2 jobs, and `run` can follow only one: rayjob/train, job/report-*",
+                "found 2 jobs, but `run` can follow only one: rayjob/train, job/report-*",
             ),
         ];
         for (content, expect) in cases {

@@ -31,8 +31,8 @@ fn difference(asked: Offers, node: &Value) -> Option<String> {
         let is_so = Quantity::parse(offered)?.billionths() == asked?.billionths();
         (!is_so).then(|| {
             format!(
-                "{flag} {} does not count: a control plane is up already, and offers {offered}; \
-                 `sundown down` ends it",
+                "{flag} {} ignored: the running control plane offers {offered}; \
+                 run `sundown down` first",
                 asked.map_or_else(String::new, Quantity::canonical)
             )
         })
@@ -55,7 +55,7 @@ mod tests {
         assert_eq!(difference(asked("8000m", "2048Mi"), &node), None);
         assert_eq!(difference(asked("", ""), &node), None);
         let text = difference(asked("8", "4Gi"), &node).unwrap();
-        assert!(text.starts_with("--memory 4Gi does not count"), "{text}");
+        assert!(text.starts_with("--memory 4Gi ignored"), "{text}");
         assert!(text.contains("offers 2Gi"), "{text}");
         assert!(difference(asked("2", ""), &node).is_some());
     }

@@ -48,7 +48,7 @@ impl Outcome {
 
     /// Somebody else deleted it.
     pub(super) fn deleted() -> Self {
-        let cause = "it was deleted before its result was seen".to_owned();
+        let cause = "deleted before it finished".to_owned();
         Self::failed("deleted", "", vec![cause])
     }
 }
@@ -72,7 +72,7 @@ fn of_cluster(cluster: &Value) -> Option<Outcome> {
         "ready" => Some(Outcome::succeeded()),
         "failed" if is_of_now => {
             let causes = excerpt(text(cluster, "/status/reason"));
-            Some(Outcome::failed("failed", "it is invalid", causes))
+            Some(Outcome::failed("failed", "invalid spec", causes))
         }
         _ => None,
     }

@@ -52,7 +52,7 @@ fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
     let pods = ["up", "--ephemeral", "--node"];
     check(&pods, 2, "pods need a data directory")?;
     check(&["run", "nowhere.yaml"], 2, "cannot read the manifest")?;
-    check(&["status"], 1, "no control plane is up")?;
+    check(&["status"], 1, "no control plane is running")?;
     check(&["down"], 0, "nothing was up")?;
     check(&["reset"], 0, "there is no data in")?;
     check(&["env"], 0, "no environments in")?;

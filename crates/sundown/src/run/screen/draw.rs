@@ -18,7 +18,7 @@ pub(super) struct Pen {
 /// A stage where nothing moves.
 pub(super) fn plain(stage: &Stage) -> String {
     let word = match stage.state {
-        State::Waiting => "waits",
+        State::Waiting => "waiting",
         State::Active => "",
         State::Stuck => "stuck: ",
         State::Done => "done",
@@ -122,6 +122,7 @@ mod tests {
     #[test]
     fn without_a_terminal_a_stage_is_a_sentence() {
         let cases = [
+            (State::Waiting, "", "workers: waiting"),
             (State::Active, "1 of 2 ready", "workers: 1 of 2 ready"),
             (State::Stuck, "no room", "workers: stuck: no room"),
             (State::Done, "", "workers: done"),
