@@ -219,12 +219,12 @@ async fn place(server: &Server<'_>, object: &Value) -> Result<Place, ApplyError>
         let list = server.kubectl.command("api-resources", None, &[]);
         ApplyError::Refused(complaint.help(format!("see what it has: {list}")))
     };
-    let served = objects::send(&server.client, Method::GET, &root, &Value::Null).await;
-    let served = served.map_err(|error| match objects::code(&error) {
+    let known = objects::send(&server.client, Method::GET, &root, &Value::Null).await;
+    let known = known.map_err(|error| match objects::code(&error) {
         Some(404) => unknown(),
         _ => refused(object, &error),
     })?;
-    let all = objects::list_in(&served, "/resources").iter();
+    let all = objects::list_in(&known, "/resources").iter();
     let mut all = all.filter(|it| it["kind"] == object["kind"] && !text(it, "/name").contains('/'));
     let found = all.next().ok_or_else(unknown)?;
     let plural = text(found, "/name");

@@ -94,7 +94,8 @@ fn look(directory: &Path, found: &mut Vec<String>) -> Result<()> {
         let text = fs::read_to_string(&path)?;
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let code = code.lines().map(str::trim);
-        let commands = code.filter(|it| !it.starts_with("//") && it.contains("kubectl "));
+        let code = code.filter(|it| !it.starts_with("//") && !it.starts_with("let kubectl "));
+        let commands = code.filter(|it| it.contains("kubectl "));
         found.extend(commands.map(|it| format!("{}: {it}", path.display())));
     }
     Ok(())
