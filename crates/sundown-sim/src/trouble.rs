@@ -68,15 +68,10 @@ impl Trouble {
             Self::Full => (507, "InsufficientStorage"),
             Self::Forbidden => (403, "Forbidden"),
             Self::Conflict => (409, "Conflict"),
-            Self::NoServices
-                if by == "ray_job" && written(write).resource.plural() == "services" =>
-            {
-                (500, "InternalError")
-            }
-            Self::NoServices => return None,
+            Self::NoServices if is_service_of_job(by, write) => (500, "InternalError"),
             Self::Ignored => return live.filter(|_| is_change(write)).map(unchanged),
             Self::Kept if is_deletion_of_kept(write) => (403, "Forbidden"),
-            Self::Kept => return None,
+            Self::NoServices | Self::Kept => return None,
         };
         let body = json!({ "kind": "Status", "reason": reason, "message": "trouble" });
         let body = body.to_string().into_bytes();
@@ -86,6 +81,10 @@ impl Trouble {
 
 fn is_change(write: &Write) -> bool {
     matches!(write, Write::Patch { part, .. } if *part != Part::Binding)
+}
+
+fn is_service_of_job(by: &str, write: &Write) -> bool {
+    by == "ray_job" && written(write).resource.plural() == "services"
 }
 
 fn is_deletion_of_kept(write: &Write) -> bool {

@@ -21,13 +21,13 @@ use super::{Counts, STATE};
 const ASLEEP: Duration = Duration::from_mins(2);
 const OVER: Duration = Duration::from_secs(20);
 /// How long it is tried to stop a job (`Limits::stop`).
-const STOP_TIME: Duration = Duration::from_secs(60);
+const STOP_TIME: Duration = Duration::from_mins(1);
 /// Ray gives a job three seconds to end; what still beats after this was not told to.
 const HEARD_AFTER: Duration = Duration::from_secs(10);
 const STILL: Duration = Duration::from_secs(3);
 /// The control plane may be faster than we are in stopping it.
 const TRIES: usize = 4;
-const DEADLINE: Duration = Duration::from_secs(120);
+const DEADLINE: Duration = Duration::from_mins(2);
 
 pub(super) fn all(home: &mut Home) -> Result<()> {
     let scripts = [
