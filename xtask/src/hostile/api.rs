@@ -1,7 +1,7 @@
 //! A pod that uses its token, and floods the doors that it reaches.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
 
@@ -207,6 +207,12 @@ took("egress", way_out)
 
 fn a_flood_of_connections_leaves_others_alone(place: &Place) -> Result<()> {
     let up = place.up(&[])?;
+    let list = || -> Result<Duration> {
+        let begun_at = Instant::now();
+        up.ask(&["get", "--raw", "/api/v1/namespaces/default/pods"])?;
+        Ok(begun_at.elapsed())
+    };
+    let usual = list()?;
     // Each holds what it gets, and goes on when it gets no more.
     let script = r#"
 import resource, socket, time
@@ -234,9 +240,8 @@ time.sleep(1000)
         Ok(log.is_ok_and(|it| it.contains("flooded")))
     })?;
     // The administrator, and another pod at each of the three doors; a refusal of the last is an answer, too.
-    let begun_at = Instant::now();
-    up.ask(&["get", "--raw", "/api/v1/namespaces/default/pods"])?;
-    let mut times = vec![("kubectl".to_owned(), begun_at.elapsed().as_secs_f64())];
+    let took = list()?.saturating_sub(usual).as_secs_f64();
+    let mut times = vec![("kubectl, beyond what it needs".to_owned(), took)];
     let said = up.script("others", "python:3", &python(ANSWERS))?;
     for line in said.lines() {
         let (door, seconds) = line.split_once(' ').context("a door and a time")?;

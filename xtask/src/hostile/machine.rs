@@ -168,8 +168,8 @@ while True:
 
 /// So many containers start beside the swapper: in so many pods, one after the other, so many each. A pod that
 /// fails is restarted ever more slowly, so that restarts alone would be a handful.
-const ROUND_COUNT: usize = 25;
-const VICTIM_COUNT: usize = 40;
+const ROUND_COUNT: usize = 50;
+const VICTIM_COUNT: usize = 20;
 
 fn links_that_are_swapped_lead_nowhere(place: &Place) -> Result<()> {
     let up = place.up(&[])?;

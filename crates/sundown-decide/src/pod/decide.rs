@@ -37,6 +37,10 @@ impl Draft {
     }
 
     fn end(mut self, reason: Reason) -> Decision<Reason> {
+        if self.actions.len() > ACTIONS_MAX {
+            // Words are the same at the next decision, which would have no room for more either.
+            self.actions.sort_by_key(|it| matches!(it, Action::Tell(_)));
+        }
         self.actions.truncate(ACTIONS_MAX);
         Decision {
             needs: Vec::new(),

@@ -4,7 +4,7 @@ use serde_json::json;
 use sundown_model::node::{self, Call};
 use sundown_model::{DeedOutcome, DeedRefusal, Subject};
 
-use super::life::{Life, a_pod, run, signals, uid};
+use super::life::{Life, a_pod, run, signals, starts, uid};
 use crate::pod::Reason;
 use crate::testing::at;
 
@@ -97,6 +97,28 @@ fn a_pod_that_is_deleted_when_it_has_just_ended_is_removed_in_one_step() {
     life.delete(36, 30);
     let calls = life.settle(6);
     assert!(matches!(&calls[..], [Call::Remove { .. }]), "{calls:?}");
+}
+
+/// Words came first in a decision, and left no room for anything else: what became of a pod with more than
+/// twenty containers was never recorded.
+#[test]
+fn a_pod_of_many_containers_is_recorded_though_there_is_much_to_tell() {
+    let containers: Vec<_> = (0..100)
+        .map(|number| json!({ "name": format!("c{number}"), "image": "i" }))
+        .collect();
+    let mut life = Life::of(a_pod().with("/spec/containers", json!(containers)));
+    assert_eq!(starts(&life.settle(0)).len(), 100);
+    assert_eq!(life.status("/phase"), "Running");
+    for number in 0..100 {
+        let container = format!("c{number}").into();
+        let run = node::Run {
+            container,
+            ..run(0)
+        };
+        life.exits(&run, 5, 0);
+    }
+    life.settle(5);
+    assert_eq!(life.status("/phase"), "Succeeded");
 }
 
 fn releases(calls: &[Call]) -> usize {
