@@ -1,5 +1,6 @@
 //! `cargo xtask codegen`: facts about the built-in kinds, out of the public API packages, the default
-//! roles and bindings, and the schemas of the custom resources that are shipped.
+//! roles and bindings, the schemas of the custom resources that are shipped, and what upstream publishes of
+//! the built-in kinds, for a test.
 //!
 //! Writes field names, types, protobuf numbers, list types and patch strategies, and
 //! nothing that is code. What the server makes of them is written by hand in `sundown-api`.
@@ -7,6 +8,7 @@
 mod go;
 mod openapi;
 mod policy;
+mod published;
 mod schemas;
 mod table;
 
@@ -126,7 +128,20 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let policy = policy::make(&modules.join(KUBERNETES).join(POLICY))?;
     std::fs::write(target.join("policy.txt"), &policy).context("write policy.txt")?;
     println!("policy.txt: {} bytes", policy.len());
+    write_published(&modules)?;
     write_schemas(&documents, &mut source)
+}
+
+/// What upstream publishes of the same kinds, for a test.
+fn write_published(modules: &Path) -> Result<()> {
+    let document = modules
+        .join(KUBERNETES)
+        .join("api/openapi-spec/swagger.json");
+    let published = published::make(&document, ROOTS)?;
+    let target = "crates/sundown-api/tests/it/openapi_v2/generated.json";
+    std::fs::write(workspace::root().join(target), &published).context("write generated.json")?;
+    println!("generated.json: {} bytes", published.len());
+    Ok(())
 }
 
 /// The schemas of the custom resources that are shipped.

@@ -67,7 +67,7 @@ pub(crate) enum Shape {
     MicroTime,
     Duration,
     /// Any JSON.
-    Raw,
+    Raw(Any),
     SchemaOrArray,
     SchemaOrBool,
     SchemaOrStrings,
@@ -78,6 +78,17 @@ pub(crate) enum Shape {
     Wrapped(Box<Shape>),
     /// The type of this name.
     Object(&'static str),
+}
+
+/// Types that are written as the JSON that they hold; they are told under different names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Any {
+    /// An object: `runtime.RawExtension`.
+    Extension,
+    /// An object: `v1.FieldsV1`.
+    Fields,
+    /// Any value: `v1.JSON` of apiextensions.
+    Json,
 }
 
 /// The facts.
@@ -231,7 +242,9 @@ impl Shape {
             "time" => Self::Time,
             "microtime" => Self::MicroTime,
             "duration" => Self::Duration,
-            "raw" => Self::Raw,
+            "raw" => Self::Raw(Any::Extension),
+            "fieldsv1" => Self::Raw(Any::Fields),
+            "json" => Self::Raw(Any::Json),
             "schemaorarray" => Self::SchemaOrArray,
             "schemaorbool" => Self::SchemaOrBool,
             "schemaorstrings" => Self::SchemaOrStrings,

@@ -8,7 +8,7 @@ mod text;
 use serde_json::{Map, Value, json};
 use sundown_schema::{Step, below};
 
-use crate::facts::{Fact, Field, Shape, facts};
+use crate::facts::{Any, Fact, Field, Shape, facts};
 use crate::go_json;
 
 const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
@@ -206,7 +206,7 @@ fn fits(shape: &Shape, value: &Value) -> bool {
                     .as_i64()
                     .is_some_and(|number| i32::try_from(number).is_ok())
         }
-        Shape::Raw | Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStrings => true,
+        Shape::Raw(_) | Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStrings => true,
         Shape::List(_) | Shape::Map(_) | Shape::Wrapped(_) | Shape::Object(_) => false,
     }
 }
@@ -288,7 +288,9 @@ fn go_type(shape: &Shape) -> String {
         Shape::Time => "v1.Time".into(),
         Shape::MicroTime => "v1.MicroTime".into(),
         Shape::Duration => "v1.Duration".into(),
-        Shape::Raw => "runtime.RawExtension".into(),
+        Shape::Raw(Any::Extension) => "runtime.RawExtension".into(),
+        Shape::Raw(Any::Fields) => "v1.FieldsV1".into(),
+        Shape::Raw(Any::Json) => "v1.JSON".into(),
         Shape::SchemaOrArray => "v1.JSONSchemaPropsOrArray".into(),
         Shape::SchemaOrBool => "v1.JSONSchemaPropsOrBool".into(),
         Shape::SchemaOrStrings => "v1.JSONSchemaPropsOrStringArray".into(),
@@ -322,7 +324,7 @@ fn is_left_out(member: &Field, value: &Value) -> bool {
         | Shape::Time
         | Shape::MicroTime
         | Shape::Duration
-        | Shape::Raw
+        | Shape::Raw(_)
         | Shape::SchemaOrArray
         | Shape::SchemaOrBool
         | Shape::SchemaOrStrings => true,
@@ -355,7 +357,7 @@ fn zero(member: &Field) -> Option<Value> {
         | Shape::Time
         | Shape::MicroTime
         | Shape::Duration
-        | Shape::Raw => Some(zero_of(&member.shape)),
+        | Shape::Raw(_) => Some(zero_of(&member.shape)),
         Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStrings => None,
         Shape::String
         | Shape::Bool
@@ -379,7 +381,7 @@ fn zero_of(shape: &Shape) -> Value {
         Shape::Bytes
         | Shape::Time
         | Shape::MicroTime
-        | Shape::Raw
+        | Shape::Raw(_)
         | Shape::SchemaOrArray
         | Shape::SchemaOrBool
         | Shape::SchemaOrStrings

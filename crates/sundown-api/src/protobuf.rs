@@ -200,7 +200,7 @@ fn special(shape: &Shape, raw: &[u8], depth: usize) -> Result<Value, Unreadable>
         Shape::IntOrString => Ok(numbers[2].into()),
         Shape::Time | Shape::MicroTime => Ok(time(shape, raw, numbers[1], numbers[2])),
         Shape::Duration => Ok(duration(numbers[1]).into()),
-        Shape::Raw => match texts[1] {
+        Shape::Raw(_) => match texts[1] {
             None | Some([]) => Ok(Value::Null),
             Some(bytes) => serde_json::from_slice(bytes).map_err(|_| Unreadable::Content),
         },

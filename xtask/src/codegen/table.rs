@@ -39,12 +39,16 @@ const SPECIAL: &[(&str, &str, &str)] = &[
         "Duration",
         "duration",
     ),
-    ("k8s.io/apimachinery/pkg/apis/meta/v1", "FieldsV1", "raw"),
+    (
+        "k8s.io/apimachinery/pkg/apis/meta/v1",
+        "FieldsV1",
+        "fieldsv1",
+    ),
     ("k8s.io/apimachinery/pkg/runtime", "RawExtension", "raw"),
     (
         "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",
         "JSON",
-        "raw",
+        "json",
     ),
     (
         "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1",

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use crate::facts::{Fact, Field, Shape, facts};
+use crate::facts::{Any, Fact, Field, Shape, facts};
 
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const MACHINERY: &str = "io.k8s.apimachinery.pkg.";
@@ -82,7 +82,7 @@ fn property(field: &Field) -> Value {
             property["x-kubernetes-list-map-keys"] = keys.split(',').collect::<Vec<_>>().into();
         }
         None if field.list != "-" => {
-            let is_list = matches!(field.shape, Shape::List(_));
+            let is_list = matches!(field.shape, Shape::List(_) | Shape::Bytes);
             let name = if is_list { "list" } else { "map" };
             property[format!("x-kubernetes-{name}-type")] = field.list.into();
         }
@@ -116,7 +116,9 @@ fn shape_schema(shape: &Shape) -> Value {
         Shape::IntOrString => machinery("util.intstr.IntOrString"),
         Shape::Time => machinery("apis.meta.v1.Time"),
         Shape::MicroTime => machinery("apis.meta.v1.MicroTime"),
-        Shape::Raw => machinery("runtime.RawExtension"),
+        Shape::Raw(Any::Extension) => machinery("runtime.RawExtension"),
+        Shape::Raw(Any::Fields) => machinery("apis.meta.v1.FieldsV1"),
+        Shape::Raw(Any::Json) => extension("JSON"),
         Shape::SchemaOrArray => extension("JSONSchemaPropsOrArray"),
         Shape::SchemaOrBool => extension("JSONSchemaPropsOrBool"),
         Shape::SchemaOrStrings => extension("JSONSchemaPropsOrStringArray"),
@@ -130,12 +132,13 @@ fn shape_schema(shape: &Shape) -> Value {
 }
 
 /// Types whose JSON no fact describes.
-fn specials() -> [(String, Value); 8] {
+fn specials() -> [(String, Value); 10] {
     let int_or_string = json!({
         "format": "int-or-string", "oneOf": [{ "type": "integer" }, { "type": "string" }],
     });
     let quantity = json!({ "oneOf": [{ "type": "string" }, { "type": "number" }] });
     let time = json!({ "type": "string", "format": "date-time" });
+    let object = json!({ "type": "object" });
     let extension =
         |name: &str| format!("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.{name}");
     [
@@ -143,10 +146,10 @@ fn specials() -> [(String, Value); 8] {
         (format!("{MACHINERY}api.resource.Quantity"), quantity),
         (format!("{META}Time"), time.clone()),
         (format!("{META}MicroTime"), time),
-        (
-            format!("{MACHINERY}runtime.RawExtension"),
-            json!({ "type": "object" }),
-        ),
+        (format!("{MACHINERY}runtime.RawExtension"), object.clone()),
+        (format!("{META}FieldsV1"), object),
+        // Without a type, so that anything fits: `enum` and `default` hold texts and numbers too.
+        (extension("JSON"), json!({})),
         (extension("JSONSchemaPropsOrArray"), json!({})),
         (extension("JSONSchemaPropsOrBool"), json!({})),
         (extension("JSONSchemaPropsOrStringArray"), json!({})),

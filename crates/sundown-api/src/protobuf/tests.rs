@@ -21,7 +21,7 @@ fn filled(shape: &Shape, depth: usize) -> Value {
         Shape::Time => "2026-01-02T03:04:05Z".into(),
         Shape::MicroTime => "2026-01-02T03:04:05.678901Z".into(),
         Shape::Duration => "1h0m5s".into(),
-        Shape::Raw => json!({ "apiVersion": "v1", "kind": "Any", "n": [1, null] }),
+        Shape::Raw(_) => json!({ "apiVersion": "v1", "kind": "Any", "n": [1, null] }),
         Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStrings => {
             filled(&Shape::Object(SCHEMA), depth)
         }
@@ -83,7 +83,7 @@ fn check_shape(shape: &Shape, raw: &[u8], at: &str) {
         | Shape::Time
         | Shape::MicroTime
         | Shape::Duration
-        | Shape::Raw
+        | Shape::Raw(_)
         | Shape::Wrapped(_) => {}
     }
 }

@@ -125,7 +125,7 @@ fn put(out: &mut Vec<u8>, number: u32, shape: &Shape, value: &Value) {
         | Shape::Time
         | Shape::MicroTime
         | Shape::Duration
-        | Shape::Raw
+        | Shape::Raw(_)
         | Shape::SchemaOrArray
         | Shape::SchemaOrBool
         | Shape::SchemaOrStrings => put_bytes(out, number, &special(shape, value)),
@@ -154,7 +154,7 @@ fn special(shape: &Shape, value: &Value) -> Vec<u8> {
         }
     } else if *shape == Shape::Duration {
         put_varint(&mut out, 1, nanoseconds(text));
-    } else if *shape == Shape::Raw {
+    } else if matches!(shape, Shape::Raw(_)) {
         put_bytes(&mut out, 1, value.to_string().as_bytes());
     } else if *shape == Shape::SchemaOrArray {
         schema(&mut out, 1, value);
