@@ -3,8 +3,10 @@
 //! Built-in kinds are read as their types; custom ones have their schemas, which are others'
 //! business.
 
+mod strict;
+
 use serde_json::{Map, Value};
-use sundown_schema::{FINDINGS_MAX, duplicate_fields};
+use sundown_schema::FINDINGS_MAX;
 
 use crate::document::{DEPTH_MAX, Document, depth, unconverted};
 use crate::facts::{Fact, facts};
@@ -32,13 +34,9 @@ pub(crate) struct Sent {
 pub(crate) fn body(ty: &Type, request: &Request) -> Result<Sent, Failure> {
     match (negotiate::media_type(request), fact_of(ty)) {
         (JSON, Some(fact)) => {
-            let found = duplicate_fields(&request.body).into_iter();
-            let found = found.map(|path| format!("duplicate field {path:?}"));
             // What does not parse is told in the words of the plain reader.
             match serde_json::from_slice(&request.body) {
-                Ok(Value::Object(map)) => {
-                    typed(ty, fact, Value::Object(map), found.collect(), request)
-                }
+                Ok(Value::Object(map)) => typed(ty, fact, Value::Object(map), request),
                 _ => Document::parse(ty, &request.body).map(Sent::plain),
             }
         }
@@ -53,7 +51,7 @@ pub(crate) fn body(ty: &Type, request: &Request) -> Result<Sent, Failure> {
                     ty.kind
                 ))
             })?;
-            typed(ty, fact, value, Vec::new(), request)
+            typed(ty, fact, value, request)
         }
         (_, Some(_)) => Err(Failure::unsupported_media(&MEDIA_TYPES)),
         (_, None) => Err(Failure::unsupported_media(&[JSON])),
@@ -107,7 +105,7 @@ pub(crate) fn patched(ty: &Type, value: Value, request: &Request) -> Result<Sent
             if !is_own(api_version, &ty.api_version()) || !is_own(kind, &ty.kind) {
                 return Err(wrong(&unconverted(ty, api_version, kind)));
             }
-            read(ty, fact, value, Vec::new(), request, &wrong)
+            read(ty, fact, value, request, &wrong)
         }
         None => custom::patched(ty, value, request).map(Sent::of),
     }
@@ -134,14 +132,8 @@ impl Sent {
     }
 }
 
-fn typed(
-    ty: &Type,
-    fact: &Fact,
-    value: Value,
-    found: Vec<String>,
-    request: &Request,
-) -> Result<Sent, Failure> {
-    read(ty, fact, value, found, request, &|why| undecodable(ty, why))
+fn typed(ty: &Type, fact: &Fact, value: Value, request: &Request) -> Result<Sent, Failure> {
+    read(ty, fact, value, request, &|why| undecodable(ty, why))
 }
 
 /// Reads an object of a built-in kind; `wrong` puts into words what does not fit its type.
@@ -149,7 +141,6 @@ fn read(
     ty: &Type,
     fact: &Fact,
     value: Value,
-    mut found: Vec<String>,
     request: &Request,
     wrong: &dyn Fn(&str) -> Failure,
 ) -> Result<Sent, Failure> {
@@ -166,26 +157,32 @@ fn read(
             _ => &misfit.decoded,
         })
     })?;
-    found.extend(
-        canonical
-            .unknown
-            .iter()
-            .map(|path| format!("unknown field {path:?}")),
-    );
-    found.truncate(FINDINGS_MAX);
+    let found = match (
+        request.param("fieldValidation"),
+        negotiate::media_type(request),
+    ) {
+        (Some("Ignore"), _) => Vec::new(),
+        (_, JSON) => strict::findings(fact, &request.body),
+        _ => unknown(&canonical.unknown),
+    };
     let mut document = Document::decode(ty, Value::Object(canonical.object))?;
     if let Some(view) = &ty.view {
         document.rest = view.stored(document.rest);
     }
-    let warnings = match request.param("fieldValidation") {
-        Some("Ignore") => Vec::new(),
-        Some("Strict") if !found.is_empty() => {
-            let why = format!("strict decoding error: {}", found.join(", "));
-            return Err(wrong(&why));
-        }
-        _ => found,
-    };
-    Ok(Sent { document, warnings })
+    if request.param("fieldValidation") == Some("Strict") && !found.is_empty() {
+        let why = format!("strict decoding error: {}", found.join(", "));
+        return Err(wrong(&why));
+    }
+    Ok(Sent {
+        document,
+        warnings: found,
+    })
+}
+
+/// What is not known of an object that was not read from JSON, or was made by a patch.
+fn unknown(paths: &[String]) -> Vec<String> {
+    let told = paths.iter().take(FINDINGS_MAX);
+    told.map(|path| format!("unknown field {path:?}")).collect()
 }
 
 fn from_protobuf(fact: &Fact, body: &[u8]) -> Result<Value, protobuf::Unreadable> {
