@@ -162,9 +162,8 @@ fn legacy_resources(ty: &Type) -> Vec<Value> {
         "kind": &*ty.kind, "verbs": ty.verbs(),
     });
     add_names(&mut main, ty);
-    if let Some(version) = &ty.storage_version {
-        let hash = storage_hash(ty.resource.group(), version, &ty.kind);
-        main["storageVersionHash"] = hash.into();
+    if let Some((group, version, kind)) = stored_as(ty) {
+        main["storageVersionHash"] = storage_hash(group, version, kind).into();
     }
     let mut resources = vec![main];
     for part in parts(ty) {
@@ -179,6 +178,20 @@ fn legacy_resources(ty: &Type) -> Vec<Value> {
         resources.push(resource);
     }
     resources
+}
+
+/// Group, version and kind that objects are stored in; none for what is never stored.
+fn stored_as(ty: &Type) -> Option<(&str, &str, &str)> {
+    let (group, kind) = (ty.resource.group(), &*ty.kind);
+    match (&ty.view, &ty.storage_version) {
+        _ if ty.rules == Rules::Binding => None,
+        (Some(view), _) => Some((view.resource.group(), view.version, view.kind)),
+        (None, Some(version)) => Some((group, version, kind)),
+        (None, None) if ty.is_custom() => None,
+        // Upstream's storage of definitions goes by the name of their first version to this day.
+        (None, None) if ty.rules == Rules::Definition => Some((group, "v1beta1", kind)),
+        (None, None) => Some((group, &ty.version, kind)),
+    }
 }
 
 fn aggregated(registry: &Registry, request: &Request, is_core: bool) -> Option<Response> {

@@ -27,6 +27,29 @@ fn names_a_version_that_kubectl_can_read() {
     }
 }
 
+/// As a real kube-apiserver tells it; the groups that are served whole are compared in `conformance`.
+#[test]
+fn tells_what_built_in_kinds_are_stored_as() {
+    let mut world = World::new();
+    for (path, plural, hash) in [
+        ("/api/v1", "pods", json!("xPOwRZ+Yhw8=")),
+        ("/api/v1", "configmaps", json!("qFsyl6wFWjQ=")),
+        ("/api/v1", "events", json!("r2yiGXH7wu8=")),
+        ("/apis/events.k8s.io/v1", "events", json!("r2yiGXH7wu8=")),
+        (
+            "/apis/apiextensions.k8s.io/v1",
+            "customresourcedefinitions",
+            json!("jfWCUB31mvA="),
+        ),
+        ("/api/v1", "bindings", Value::Null),
+        ("/api/v1", "pods/status", Value::Null),
+    ] {
+        let resources = world.get(path).ok().json["resources"].clone();
+        let found = find(&resources, "name", plural);
+        assert_eq!(found["storageVersionHash"], hash, "{path} {plural}");
+    }
+}
+
 #[test]
 fn serves_the_legacy_documents() {
     let mut world = World::with_sunjobs();
