@@ -144,6 +144,8 @@ impl Helm<'_> {
             ("HELM_CACHE_HOME", "helm-cache"),
             ("HELM_CONFIG_HOME", "helm-config"),
             ("HELM_DATA_HOME", "helm-data"),
+            // What it discovered; by itself below the home directory.
+            ("KUBECACHEDIR", "helm-discovery"),
         ] {
             helm.env(name, self.plane.file(directory));
         }
