@@ -19,6 +19,9 @@ const START_DURATION_MAX: Duration = Duration::from_mins(2);
 /// How long a state may take to be reached. Generous: it bounds a hang, it measures nothing.
 const AWAIT_DURATION_MAX: Duration = Duration::from_mins(3);
 
+/// How long one call of kubectl may take, what it waits for by itself included.
+pub(crate) const CALL_DURATION_MAX: Duration = Duration::from_mins(5);
+
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The process, stopped when dropped.
@@ -73,9 +76,9 @@ impl ControlPlane {
 
     /// Runs kubectl and returns what it printed, without the last line break.
     pub(crate) fn ask(&self, arguments: &[&str]) -> Result<String> {
-        Ok(process::output(&mut self.kubectl(arguments))?
-            .trim_end()
-            .to_owned())
+        let mut kubectl = self.kubectl(arguments);
+        let said = process::output_within(&mut kubectl, CALL_DURATION_MAX)?;
+        Ok(said.trim_end().to_owned())
     }
 
     /// Writes a manifest to be named on kubectl's command line.

@@ -2,9 +2,9 @@
 //!
 //! What is run and what its output means is left to the callers.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -13,6 +13,9 @@ use anyhow::{Context, Result, bail, ensure};
 
 /// How often a bounded child is looked at.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// How often a child is looked at that has said all it will.
+const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Runs with our own output; fails unless it succeeds.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
@@ -27,24 +30,34 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// How long a quiet command may take. Generous: it bounds a hang, it measures nothing; pip needs minutes.
+const QUIET_DURATION_MAX: Duration = Duration::from_mins(30);
+
+/// How long the pipes of a child that was stopped are read for its last words.
+const LAST_WORDS_DURATION_MAX: Duration = Duration::from_secs(5);
+
 /// Runs quietly and returns what it printed; fails, with its messages, unless it succeeds.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let output = command
-        .output()
-        .with_context(|| format!("start {}", describe(command)))?;
-    if !output.status.success() {
-        let messages = String::from_utf8_lossy(&output.stderr);
+    output_within(command, QUIET_DURATION_MAX)
+}
+
+/// The same for at most `limit`: what waits for something that never comes must not keep a gate.
+pub(crate) fn output_within(command: &mut Command, limit: Duration) -> Result<String> {
+    let ended = collect(command.stdin(Stdio::null()), b"", limit)?;
+    if !ended.status.success() {
+        let messages = String::from_utf8_lossy(&ended.stderr);
         bail!(
             "{} ended with {}:\n{}",
             describe(command),
-            output.status,
+            ended.status,
             messages.trim_end()
         );
     }
-    String::from_utf8(output.stdout).with_context(|| format!("read {}", describe(command)))
+    String::from_utf8(ended.stdout).with_context(|| format!("read {}", describe(command)))
 }
 
 /// How a command ended and all that it said.
+#[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) succeeded: bool,
     pub(crate) said: String,
@@ -52,24 +65,94 @@ pub(crate) struct Done {
 
 /// Runs quietly with this input; a failure is for the caller to judge.
 pub(crate) fn output_of(command: &mut Command, input: &[u8]) -> Result<Done> {
+    output_of_within(command, input, QUIET_DURATION_MAX)
+}
+
+/// The same for at most `limit`.
+pub(crate) fn output_of_within(
+    command: &mut Command,
+    input: &[u8],
+    limit: Duration,
+) -> Result<Done> {
+    let ended = collect(command.stdin(Stdio::piped()), input, limit)?;
+    let words = [ended.stdout, ended.stderr].concat();
+    Ok(Done {
+        succeeded: ended.status.success(),
+        said: String::from_utf8_lossy(&words).into_owned(),
+    })
+}
+
+/// A child that ended, and what it wrote.
+struct Ended {
+    status: ExitStatus,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+/// Runs a command to its end, and stops it with all that it started if that takes too long.
+fn collect(command: &mut Command, input: &[u8], limit: Duration) -> Result<Ended> {
+    let started_at = Instant::now();
     let mut child = command
-        .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .with_context(|| format!("start {}", describe(command)))?;
-    let mut stdin = child.stdin.take().expect("piped above");
-    // A child that reads nothing has closed its end already.
-    let _ = stdin.write_all(input);
-    drop(stdin);
-    let output = child
-        .wait_with_output()
-        .with_context(|| format!("await {}", describe(command)))?;
-    let words = [output.stdout, output.stderr].concat();
-    Ok(Done {
-        succeeded: output.status.success(),
-        said: String::from_utf8_lossy(&words).into_owned(),
-    })
+    if let Some(mut stdin) = child.stdin.take() {
+        let input = input.to_vec();
+        // A child that reads nothing has closed its end already, or keeps this thread until it ends.
+        std::thread::spawn(move || stdin.write_all(&input));
+    }
+    let stdout = read_all(child.stdout.take().expect("piped above"));
+    let stderr = read_all(child.stderr.take().expect("piped above"));
+    let wait = |from: &mpsc::Receiver<Vec<u8>>| {
+        let left = limit.saturating_sub(started_at.elapsed());
+        from.recv_timeout(left).ok()
+    };
+    let (said, complained) = (wait(&stdout), wait(&stderr));
+    let ended = await_end(&mut child, limit.saturating_sub(started_at.elapsed()))?;
+    if let (Some(status), Some(stdout), Some(stderr)) = (ended, &said, &complained) {
+        let (stdout, stderr) = (stdout.clone(), stderr.clone());
+        return Ok(Ended {
+            status,
+            stdout,
+            stderr,
+        });
+    }
+    kill_tree(&mut child).with_context(|| format!("stop {}", describe(command)))?;
+    let last = |so_far: Option<Vec<u8>>, from: mpsc::Receiver<Vec<u8>>| {
+        let words = so_far.or_else(|| from.recv_timeout(LAST_WORDS_DURATION_MAX).ok());
+        words.unwrap_or_default()
+    };
+    let words = [last(said, stdout), last(complained, stderr)].concat();
+    bail!(
+        "{} did not end within {limit:?}; it said:\n{}",
+        describe(command),
+        String::from_utf8_lossy(&words).trim_end()
+    )
+}
+
+/// Reads a pipe to its end in the background.
+fn read_all(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (send, read) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        // What was read before an error is told too.
+        let _ = pipe.read_to_end(&mut bytes);
+        let _ = send.send(bytes);
+    });
+    read
+}
+
+/// Waits for the end of a child whose pipes are closed, which comes at once as a rule.
+fn await_end(child: &mut Child, limit: Duration) -> Result<Option<ExitStatus>> {
+    let started_at = Instant::now();
+    loop {
+        let status = child.try_wait().context("await child")?;
+        if status.is_some() || started_at.elapsed() >= limit {
+            return Ok(status);
+        }
+        sleep(SHORT_POLL_INTERVAL);
+    }
 }
 
 /// Runs, hands over each line of output as it comes; fails unless it succeeds, and if nothing comes for
@@ -230,6 +313,51 @@ mod tests {
             .expect_err("it exits with 3");
         let text = format!("{error:#}");
         assert!(text.contains("`sh -c") && text.contains("broken"), "{text}");
+    }
+
+    /// `kubectl delete` waits for a week by itself: the gate stood still and said nothing.
+    #[test]
+    fn a_command_that_does_not_end_is_stopped_and_named_with_its_last_words() {
+        let limit = Duration::from_secs(1);
+        let script = "echo namespace deleted; echo waits >&2; sleep 600 & wait";
+        let mut hangs = Command::new("sh");
+        hangs.args(["-c", script]);
+        let errors = [
+            output_within(&mut hangs, limit).expect_err("it hangs"),
+            output_of_within(&mut hangs, b"input", limit).expect_err("it hangs"),
+        ];
+        for error in errors {
+            let text = error.to_string();
+            assert!(text.starts_with("`sh -c"), "{text}");
+            let end = "did not end within 1s; it said:\nnamespace deleted\nwaits";
+            assert!(text.ends_with(end), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_closes_its_pipes_and_stays_is_stopped_too() {
+        let mut hangs = Command::new("sh");
+        hangs.args(["-c", "exec >&- 2>&-; exec sleep 600"]);
+        let error = output_within(&mut hangs, Duration::from_secs(1)).expect_err("it hangs");
+        assert!(
+            error.to_string().contains("did not end within 1s"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_command_gets_its_input_and_tells_how_it_ended() {
+        let mut cat = Command::new("sh");
+        cat.args(["-c", "cat; exit 4"]);
+        let long = vec![b'x'; 1 << 20];
+        let done = output_of(&mut cat, &long).expect("cat works");
+        assert!(!done.succeeded);
+        assert_eq!(done.said.len(), long.len());
+        assert!(
+            output_of(&mut Command::new("true"), &long)
+                .expect("true works")
+                .succeeded
+        );
     }
 
     #[test]

@@ -19,7 +19,12 @@ pub enum Encoding {
 impl Encoding {
     /// What a client asks for.
     pub fn of(request: &Request) -> Self {
-        negotiate::encoding(request).unwrap_or(Self::Json)
+        Self::accepted(request.accept.as_deref())
+    }
+
+    /// The same, of the header `Accept` alone.
+    pub fn accepted(accept: Option<&str>) -> Self {
+        negotiate::encoding(accept).unwrap_or(Self::Json)
     }
 
     /// Converts an answer; one that the encoding has no form for stays as it is.

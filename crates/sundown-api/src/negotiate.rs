@@ -17,7 +17,7 @@ enum Shape {
 /// The form of objects in the answer: that of the first clause of Accept that we can serve. A Table is
 /// made from full objects.
 pub(crate) fn form(request: &Request) -> Result<Form, Failure> {
-    match choice(request) {
+    match choice(request.accept.as_deref()) {
         Some((_, Shape::As(form))) => Ok(form),
         Some((_, Shape::Table)) => Ok(Form::Full),
         None => Err(Failure::not_acceptable(request)),
@@ -26,16 +26,16 @@ pub(crate) fn form(request: &Request) -> Result<Form, Failure> {
 
 /// Whether the first clause of Accept that we can serve asks for a Table.
 pub(crate) fn wants_table(request: &Request) -> bool {
-    matches!(choice(request), Some((_, Shape::Table)))
+    matches!(choice(request.accept.as_deref()), Some((_, Shape::Table)))
 }
 
 /// The encoding of the answer: JSON wherever the same form is acceptable in it.
-pub(crate) fn encoding(request: &Request) -> Option<Encoding> {
-    choice(request).map(|(encoding, _)| encoding)
+pub(crate) fn encoding(accept: Option<&str>) -> Option<Encoding> {
+    choice(accept).map(|(encoding, _)| encoding)
 }
 
-fn choice(request: &Request) -> Option<(Encoding, Shape)> {
-    let accept = request.accept.as_deref().unwrap_or("");
+fn choice(accept: Option<&str>) -> Option<(Encoding, Shape)> {
+    let accept = accept.unwrap_or("");
     if accept.trim().is_empty() {
         return Some((Encoding::Json, Shape::As(Form::Full)));
     }

@@ -77,6 +77,7 @@ impl ApiService {
     async fn answer<B: http_body::Body>(&self, request: http::Request<B>) -> http::Response<Body> {
         let audit_id = self.shared.entropy().uuid();
         let is_head = request.method() == http::Method::HEAD;
+        let encoding = Encoding::accepted(wire::accept(request.headers()).as_deref());
         let mut response = match self.reply(request).await {
             Ok(Reply::Response(response)) => wire::write(response, &audit_id),
             Ok(Reply::Watch(watch)) => {
@@ -88,7 +89,10 @@ impl ApiService {
                 Ok(body) => wire::write_stream(body, "text/plain", &audit_id),
                 Err(response) => wire::write(response, &audit_id),
             },
-            Err(failure) => wire::write(failure.response(), &audit_id),
+            Err(mut refused) => {
+                encoding.apply(&mut refused);
+                wire::write(refused, &audit_id)
+            }
         };
         self.note_use(response.body_mut());
         if is_head {
@@ -99,15 +103,17 @@ impl ApiService {
     }
 
     /// Asks who calls and whether they may before a byte of the body is read.
-    async fn reply<B: http_body::Body>(&self, request: http::Request<B>) -> Result<Reply, Failure> {
+    ///
+    /// Errors: the answer, in JSON, to a request that nobody is known to have sent, or that says nothing.
+    async fn reply<B: http_body::Body>(
+        &self,
+        request: http::Request<B>,
+    ) -> Result<Reply, Response> {
         let (head, body) = request.into_parts();
-        let caller = self.caller(&head)?;
-        let user = match self.shared.identify(&caller) {
-            Ok(user) => user,
-            Err(refused) => return Ok(Reply::Response(refused)),
-        };
+        let caller = self.caller(&head).map_err(Failure::response)?;
+        let user = self.shared.identify(&caller)?;
         self.knows(&user);
-        let mut request = wire::read(&head, user.clone())?;
+        let mut request = wire::read(&head, user.clone()).map_err(Failure::response)?;
         let label = Label::of(&request);
         let is_pretty = pretty::is_wanted(&request);
         let encoding = Encoding::of(&request);
@@ -118,13 +124,12 @@ impl ApiService {
             Ok(()) if request.path == "/metrics" && request.method == Method::Get => {
                 return Ok(Reply::Response(self.metrics()));
             }
-            Ok(()) => {
-                // No GET of ours has a body, so that a caller without rights fills no memory.
-                if request.method != Method::Get {
-                    request.body = self.read_body(&user, body).await?;
-                }
-                self.act(caller, request).await
-            }
+            // No GET of ours has a body, so that a caller without rights fills no memory.
+            Ok(()) if request.method == Method::Get => self.act(caller, request).await,
+            Ok(()) => match self.read_body(&user, body).await {
+                Err(failure) => Reply::Response(failure.response()),
+                Ok(body) => self.act(caller, Request { body, ..request }).await,
+            },
         };
         if let Reply::Response(response) = &mut reply {
             // What is compressed is read by programs, and upstream indents it for nobody.

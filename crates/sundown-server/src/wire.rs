@@ -44,7 +44,7 @@ pub(crate) fn read(head: &request::Parts, user: User) -> Result<Request, Failure
             .into_owned()
             .collect(),
         content_type: text(&head.headers, &CONTENT_TYPE),
-        accept: text(&head.headers, &ACCEPT),
+        accept: accept(&head.headers),
         user_agent: text(&head.headers, &USER_AGENT),
         if_none_match: text(&head.headers, &IF_NONE_MATCH),
         user,
@@ -97,6 +97,11 @@ pub(crate) fn write_watch(
         wire.headers_mut().append(WARNING, warning);
     }
     wire
+}
+
+/// What the client takes.
+pub(crate) fn accept(headers: &HeaderMap) -> Option<String> {
+    text(headers, &ACCEPT)
 }
 
 fn method(method: &http::Method) -> Result<Method, Failure> {

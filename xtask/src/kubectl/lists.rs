@@ -1,7 +1,7 @@
 //! Where kubectl validates by itself, with `OpenAPI` v2: lists, several objects in one editor, and kinds
 //! that are not served yet.
 
-use super::tour::{Call, call, edited, refused, with};
+use super::tour::{Call, DELETED_WITHIN, call, edited, refused, with};
 
 const LIST: &str = r"
 apiVersion: v1
@@ -52,6 +52,32 @@ apiVersion: lists.sundown.dev/v1
 kind: Widget
 metadata: {name: first}
 spec: {port: 80, free: {any: [1, two]}}
+";
+/// `enum`, `default` and `example` hold any JSON; kubectl refused all but objects in them.
+const LISTED_DEFINITION: &str = r"
+apiVersion: v1
+kind: List
+items:
+- apiVersion: apiextensions.k8s.io/v1
+  kind: CustomResourceDefinition
+  metadata: {name: gadgets.lists.sundown.dev}
+  spec:
+    group: lists.sundown.dev
+    scope: Namespaced
+    names: {plural: gadgets, singular: gadget, kind: Gadget}
+    versions:
+    - name: v1
+      served: true
+      storage: true
+      schema:
+        openAPIV3Schema:
+          type: object
+          properties:
+            spec:
+              type: object
+              properties:
+                size: {type: string, enum: [small, large], default: small, example: 1}
+                many: {type: array, items: {type: integer}, default: [1, 2]}
 ";
 const OBJECTS: &str = r"
 apiVersion: v1
@@ -136,15 +162,31 @@ pub(super) const CALLS: &[Call] = &[
         &["apply", "-f", "-"],
         "unknown field \"stranger\" in dev.sundown.lists.v1.Widget.spec",
     ),
-    call(&["delete", WIDGETS], "deleted"),
+    call(&["delete", WIDGETS, DELETED_WITHIN], "deleted"),
     with(
         DEFINITION_AND_OBJECT,
         &["create", "-f", "-"],
         "widget.lists.sundown.dev/first created",
     ),
+    with(
+        LISTED_DEFINITION,
+        &["create", "-f", "-"],
+        "gadgets.lists.sundown.dev created",
+    ),
+    call(
+        &["delete", "crd/gadgets.lists.sundown.dev", DELETED_WITHIN],
+        "deleted",
+    ),
     with(REVIEW, &["create", "-f", "-"], "created"),
     call(
-        &["delete", WIDGETS, "cm/first", "cm/second", "svc/third"],
+        &[
+            "delete",
+            WIDGETS,
+            "cm/first",
+            "cm/second",
+            "svc/third",
+            DELETED_WITHIN,
+        ],
         "deleted",
     ),
 ];

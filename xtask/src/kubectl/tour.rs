@@ -2,7 +2,7 @@
 
 use anyhow::{Result, ensure};
 
-use crate::control_plane::ControlPlane;
+use crate::control_plane::{CALL_DURATION_MAX, ControlPlane};
 use crate::process;
 
 /// A call and what has to be in its output or, where it has to fail, in its complaint.
@@ -63,6 +63,9 @@ pub(super) const fn edited(
         ..call(arguments, says)
     }
 }
+
+/// By itself kubectl waits for a week until what it deleted is gone.
+pub(super) const DELETED_WITHIN: &str = "--timeout=3m";
 
 const FIRST: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: tour, labels: {a: b}}\n\
                      data: {first: '1'}\n";
@@ -198,7 +201,10 @@ const TOUR: &[Call] = &[
     refused(LESS, &["apply", "-f", "-"], "never less"),
     call(&["get", "stp"], "one    5"),
     call(&["explain", "step.spec.count"], "How many."),
-    call(&["delete", "crd", "steps.tour.sundown.dev"], "deleted"),
+    call(
+        &["delete", "crd", "steps.tour.sundown.dev", DELETED_WITHIN],
+        "deleted",
+    ),
     // Not by its name: kubectl goes by what it discovered a moment ago.
     refused(
         "",
@@ -210,11 +216,12 @@ const TOUR: &[Call] = &[
             "delete",
             "cm,secret,job,deployment,pod,serviceaccount",
             "tour",
+            DELETED_WITHIN,
         ],
         "deleted",
     ),
     call(&["create", "namespace", "tour"], "namespace/tour created"),
-    call(&["delete", "namespace", "tour"], "deleted"),
+    call(&["delete", "namespace", "tour", DELETED_WITHIN], "deleted"),
 ];
 
 /// Makes the round.
@@ -224,7 +231,8 @@ pub(super) fn make(plane: &ControlPlane) -> Result<()> {
         let line = call.arguments.join(" ");
         let mut kubectl = plane.kubectl(call.arguments);
         kubectl.env("KUBE_EDITOR", call.editor);
-        let done = process::output_of(&mut kubectl, call.manifest.as_bytes())?;
+        let manifest = call.manifest.as_bytes();
+        let done = process::output_of_within(&mut kubectl, manifest, CALL_DURATION_MAX)?;
         ensure!(
             done.succeeded != call.fails,
             "kubectl {line} should {}; it said:\n{}",

@@ -31,8 +31,15 @@ pub(super) fn operator(binary: &Path) -> Result<()> {
             .ask(&["events", "--for=configmap/kept"])?
             .contains("made kept"))
     })?;
-    plane.ask(&["delete", "configmap/kept"])?;
+    // Not kubectl's own wait: it would wait for an operator that ended.
+    plane.ask(&["delete", "configmap/kept", "--wait=false"])?;
+    await_state("the operator has let its ConfigMap go", || {
+        operator.ensure_runs(&log)?;
+        let left = plane.ask(&["get", "configmaps", "-oname", "-lpeer=operator"])?;
+        Ok(left.is_empty())
+    })?;
     await_state("the Secret is collected", || {
+        operator.ensure_runs(&log)?;
         Ok(plane.ask(&["get", "secrets", "-oname"])?.is_empty())
     })?;
     let words = fs::read_to_string(&log).context("read what the operator said")?;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::control_plane::{ControlPlane, await_state};
+use crate::control_plane::{CALL_DURATION_MAX, ControlPlane, await_state};
 use crate::{kube, process, workspace};
 
 const MODULE: &str = "helm.sh/helm/v3/cmd/helm";
@@ -93,9 +93,11 @@ impl Helm<'_> {
             );
         }
         self.ensure_there()?;
-        self.plane.ask(&[&["delete"], &OBJECTS[..]].concat())?;
-        self.plane
-            .ask(&["delete", "crd/shelves.peers.sundown.dev"])?;
+        let definition = "crd/shelves.peers.sundown.dev";
+        for deleted in [&OBJECTS[..], &[definition]] {
+            let delete = ["delete", "--timeout=3m"];
+            self.plane.ask(&[&delete, deleted].concat())?;
+        }
         println!("peers: helm template | kubectl apply: a List, a definition and its object");
         Ok(())
     }
@@ -132,7 +134,7 @@ impl Helm<'_> {
             .arg("--cache-dir")
             .arg(self.plane.file("kubectl-cache"))
             .args(["apply", "-f", "-"]);
-        process::output_of(&mut kubectl, manifest.as_bytes())
+        process::output_of_within(&mut kubectl, manifest.as_bytes(), CALL_DURATION_MAX)
     }
 
     /// helm keeps its files where nothing of the user's is.
@@ -142,11 +144,13 @@ impl Helm<'_> {
             ("HELM_CACHE_HOME", "helm-cache"),
             ("HELM_CONFIG_HOME", "helm-config"),
             ("HELM_DATA_HOME", "helm-data"),
+            // What it discovered; by itself below the home directory.
+            ("KUBECACHEDIR", "helm-discovery"),
         ] {
             helm.env(name, self.plane.file(directory));
         }
         helm.env("KUBECONFIG", self.plane.kubeconfig());
-        process::output(helm.args(arguments))
+        process::output_within(helm.args(arguments), CALL_DURATION_MAX)
     }
 }
 

@@ -6,11 +6,13 @@ use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
+use sundown_kinds::crd::{ray_cluster, ray_job};
 
 use crate::control_plane::ControlPlane;
 use crate::{process, workspace};
 
-/// Asks with the definitions of the chart in place, besides those of Ray.
+/// Asks with the definitions of the chart and those of Ray in place: a control plane without a node
+/// installs none.
 pub(super) fn run(binary: &Path) -> Result<()> {
     process::require("go", "install Go 1.26 or later (https://go.dev/dl)")?;
     let program = workspace::cache()?.join("peers/openapi");
@@ -27,6 +29,9 @@ pub(super) fn run(binary: &Path) -> Result<()> {
     let plane = ControlPlane::start(binary)?;
     let definitions = workspace::root().join("xtask/peers/chart/crds");
     plane.ask(&["create", "-f", &definitions.display().to_string()])?;
+    for (name, definition) in [("ray-jobs", ray_job()), ("ray-clusters", ray_cluster())] {
+        plane.ask(&["create", "-f", &plane.manifest(name, &definition)?])?;
+    }
     let said = process::output(Command::new(&program).env("KUBECONFIG", plane.kubeconfig()))?;
     println!("peers: OpenAPI v2: {}", said.trim_end());
     Ok(())

@@ -41,6 +41,33 @@ async fn refuses_a_wrong_token() -> Result<()> {
     Ok(())
 }
 
+/// A client that takes nothing but protobuf was told in JSON why nobody listened to it.
+#[tokio::test]
+async fn refuses_in_the_form_that_the_client_takes() -> Result<()> {
+    const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+    let mut world = World::new()?;
+    let (_, url) = world.listen().await?;
+    let kubeconfig = world.identity.kubeconfig(&url, Credential::Token);
+    let wrong = "0".repeat(world.identity.token().len());
+    let stranger = connect(&kubeconfig.replace(world.identity.token(), &wrong)).await?;
+    let admin = connect(&kubeconfig).await?;
+    let path = "/api/v1/namespaces/default/configmaps";
+    let long = vec![b' '; sundown_server::BODY_BYTES_MAX + 1];
+    for (client, method, path, body, code) in [
+        (&stranger, "GET", path, Vec::new(), 401),
+        (&admin, "OPTIONS", path, Vec::new(), 405),
+        (&admin, "GET", "/api/%ff", Vec::new(), 400),
+        (&admin, "POST", path, long, 413),
+    ] {
+        let request = http::Request::builder().method(method).uri(path);
+        let request = request.header("accept", PROTOBUF).body(body.into())?;
+        let answer = client.send(request).await?;
+        assert_eq!(answer.status(), code, "{method} {path}");
+        assert_eq!(answer.headers()["content-type"], PROTOBUF, "{code}");
+    }
+    Ok(())
+}
+
 #[tokio::test]
 async fn refuses_strangers_but_tells_them_its_health() -> Result<()> {
     let mut world = World::new()?;
