@@ -132,13 +132,29 @@ impl<K: Clone + Ord> Queue<K> {
 
     /// Wants a key to be decided as soon as nothing is under way for it.
     pub(crate) fn touch(&mut self, key: K) {
+        if self.admit(&key) {
+            self.ready.push_back(key);
+        }
+    }
+
+    /// The same, before all others: facts are forgotten in the order in which they came, so that a key whose
+    /// answer waits behind thousands of others would find it forgotten, and ask for ever.
+    fn touch_first(&mut self, key: K) {
+        if self.admit(&key) {
+            self.ready.push_front(key);
+        }
+    }
+
+    /// Whether a key that is touched now has to be put into the line.
+    fn admit(&mut self, key: &K) -> bool {
         let item = self.items.entry(key.clone()).or_default();
         if !item.waits.is_empty() {
             item.dirty = true;
-        } else if item.not_before.is_none() && !item.queued {
-            item.queued = true;
-            self.ready.push_back(key);
+            return false;
         }
+        let is_new = item.not_before.is_none() && !item.queued;
+        item.queued |= is_new;
+        is_new
     }
 
     /// Takes the next key that is to be decided.
@@ -171,7 +187,8 @@ impl<K: Clone + Ord> Queue<K> {
 
     /// Ends an effect for all keys that wait for it.
     pub(crate) fn resolve(&mut self, id: EffectId, how: Resolved, now: Timestamp) {
-        for key in self.waiting.remove(&id).unwrap_or_default() {
+        // Backwards, as each is put before the last one.
+        for key in self.waiting.remove(&id).into_iter().flatten().rev() {
             let item = self.items.get_mut(&key).expect("a waiting key has an item");
             item.waits.remove(&id);
             match how {
@@ -196,6 +213,8 @@ impl<K: Clone + Ord> Queue<K> {
             }
             if let Some(at) = item.not_before {
                 self.set_timer(&key, Some(at));
+            } else if how == Resolved::Known {
+                self.touch_first(key);
             } else {
                 self.touch(key);
             }

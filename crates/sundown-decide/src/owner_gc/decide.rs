@@ -16,6 +16,13 @@ use super::reason::Reason;
 use crate::kinds::{CRD, FOREGROUND, ORPHAN};
 use crate::observation::unseen;
 
+/// How many owners of one object are asked about. All answers have to be remembered until the last one is in, and
+/// of all objects together only a few thousand are.
+const ASKED_MAX: usize = 1_024;
+
+/// How many of them are asked about at once: others have questions, too.
+const ASKED_AT_ONCE_MAX: usize = 64;
+
 /// All that a decision looks at.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sight<'a> {
@@ -59,8 +66,13 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     if judged.is_empty() {
         return Decision::idle(Reason::NoOwners);
     }
-    let needs = needs(&judged);
+    let mut needs = needs(&judged);
+    if needs.len() > ASKED_MAX {
+        let count = judged.len();
+        return Decision::idle(Reason::TooManyOwners { count });
+    }
     if !needs.is_empty() {
+        needs.truncate(ASKED_AT_ONCE_MAX);
         return Decision::need(needs.clone(), Reason::AsksAboutOwners { needs });
     }
     owned(object, &judged, sight)

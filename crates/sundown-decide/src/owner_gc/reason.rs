@@ -18,6 +18,10 @@ pub enum Reason {
     AsksAboutOwners {
         needs: Vec<Need>,
     },
+    /// More owners would have to be asked about than answers are remembered.
+    TooManyOwners {
+        count: usize,
+    },
     UnknownOwnerKind {
         api_version: String,
         kind: String,
@@ -62,6 +66,7 @@ impl Explain for Reason {
             Self::Owned { .. } => "Owned",
             Self::PrunesReferences { .. } => "PrunesReferences",
             Self::AsksAboutOwners { .. } => "AsksAboutOwners",
+            Self::TooManyOwners { .. } => "TooManyOwners",
             Self::UnknownOwnerKind { .. } => "UnknownOwnerKind",
             Self::Misplaced { .. } => "Misplaced",
             Self::OwnersGone => "OwnersGone",
@@ -91,6 +96,9 @@ impl Explain for Reason {
             Self::AsksAboutOwners { needs } => {
                 format!("asks about {} of its owners first", needs.len())
             }
+            Self::TooManyOwners { count } => format!(
+                "names {count} owners, too many to ask about each; it stays until references to those that are gone are removed"
+            ),
             Self::UnknownOwnerKind { api_version, kind } => {
                 format!("names an owner of kind {kind} in {api_version}, which is not served")
             }
@@ -172,6 +180,7 @@ impl Explain for Reason {
             Self::Gone
             | Self::NoOwners
             | Self::AsksAboutOwners { .. }
+            | Self::TooManyOwners { .. }
             | Self::Misplaced { .. }
             | Self::OwnersGone
             | Self::OwnersWaiting { .. }

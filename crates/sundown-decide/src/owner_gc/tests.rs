@@ -101,6 +101,27 @@ fn a_gap_in_the_cache_is_a_question_and_not_an_answer() {
     assert_eq!(scene.decide(&child().key(), 0).needs, needs);
 }
 
+/// Only a few thousand answers are remembered: who asks for more at once never has all of them.
+#[test]
+fn owners_are_asked_about_piece_by_piece_and_only_so_many() {
+    let owned_by = |count: usize| {
+        let owners: Vec<_> = (0..count)
+            .map(|number| a("configmap", &format!("owner-{number}")))
+            .collect();
+        owners
+            .iter()
+            .fold(a("pod", "child"), |child, owner| child.owned_by(owner))
+    };
+    let child = owned_by(1_024);
+    let decision = scene().seeing(&child).decide(&child.key(), 0);
+    assert_eq!(decision.needs.len(), 64);
+    let child = owned_by(1_025);
+    assert_eq!(
+        reason_of(&scene().seeing(&child), &child),
+        Reason::TooManyOwners { count: 1_025 }
+    );
+}
+
 #[test]
 fn a_live_answer_proves_absence_only_if_asked_after_the_reference_was_seen() {
     let before = scene().reading(&owner().key(), None).seeing(&child());

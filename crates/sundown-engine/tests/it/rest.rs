@@ -1,5 +1,7 @@
 //! Rest: silence until an input or the instant that was named, and no more at once than allowed.
 
+use std::collections::VecDeque;
+
 use serde_json::json;
 use sundown_engine::{Config, Input};
 use sundown_model::{Answer, Outcome};
@@ -98,6 +100,27 @@ fn no_more_is_under_way_than_allowed_and_each_answer_makes_room_for_one() {
         under_way.extend(next);
     }
     assert_eq!(deleted, toys.len());
+    assert!(rig.engine.is_at_rest(at(0)));
+}
+
+/// A start after a mass deletion that nobody saw: more answers come in than are remembered. Those who asked first
+/// used to be decided last, found theirs forgotten, and asked again, for ever.
+#[test]
+fn more_questions_than_are_remembered_are_asked_once_each() {
+    let count = 5_000;
+    let curious = |number| toy(&format!("toy-{number}")).spec("asks", json!(format!("{number}")));
+    let toys: Vec<_> = (0..count).map(curious).collect();
+    let mut rig = Rig::settled(&toys.iter().collect::<Vec<_>>());
+    let mut under_way = VecDeque::from(rig.turn());
+    let mut asked = under_way.len();
+    while let Some(read) = under_way.pop_front() {
+        rig.got(read.id(), None);
+        let next = rig.turn();
+        asked += next.len();
+        assert!(asked <= count, "asked again");
+        under_way.extend(next);
+    }
+    assert_eq!(asked, count);
     assert!(rig.engine.is_at_rest(at(0)));
 }
 
