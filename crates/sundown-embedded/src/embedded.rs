@@ -140,10 +140,25 @@ impl Embedded {
 
     /// Waits until the controllers have seen everything that was committed so far, and have nothing
     /// left to do but to wait for time or for changes.
+    ///
+    /// Controllers that wrote to one object at once pause for a moment and go on. That is no rest: a manual
+    /// clock moves to the end of the pause.
     pub async fn until_at_rest(&self, bound: Duration) -> Result<(), WaitError> {
         let shared = Arc::clone(&self.shared);
-        let is_at_rest =
-            move |engine: &Engine, now| engine.is_at_rest(now) && has_seen_all(engine, &shared);
+        let manual = self.manual.clone();
+        let is_at_rest = move |engine: &Engine, now| {
+            if !engine.is_at_rest(now) || !has_seen_all(engine, &shared) {
+                return false;
+            }
+            let Some(at) = engine.mends_at() else {
+                return true;
+            };
+            let pause = Duration::try_from(at.duration_since(now));
+            if let (Some(clock), Ok(pause)) = (&manual, pause) {
+                clock.advance(pause);
+            }
+            false
+        };
         self.driver.wait_until(bound, is_at_rest).await
     }
 

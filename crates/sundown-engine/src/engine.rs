@@ -184,6 +184,12 @@ impl Engine {
         slots.chain(rest.into_iter().flatten()).min()
     }
 
+    /// When work goes on that rests only because another writer was faster or an answer was lost, if there is
+    /// any. Whoever waits for the end of work waits for this, too; a refusal would only come again.
+    pub fn mends_at(&self) -> Option<Timestamp> {
+        self.slots.iter().filter_map(|slot| slot.mends_at()).min()
+    }
+
     /// Takes one input.
     pub fn take(&mut self, input: Input, now: Timestamp) {
         self.state.step = self.state.step.next();

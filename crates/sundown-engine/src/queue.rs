@@ -18,6 +18,9 @@ pub(crate) struct Queue<K: Ord> {
     timers: BTreeSet<(Timestamp, K)>,
     #[serde(with = "pairs")]
     waiting: BTreeMap<EffectId, BTreeSet<K>>,
+    /// Keys in a pause after a failure that the next try may mend; nothing is decided on it.
+    #[serde(skip)]
+    mending: BTreeSet<K>,
     /// The first wait of a key after a failure; no part of what is saved.
     #[serde(skip)]
     retry_first: SignedDuration,
@@ -115,6 +118,7 @@ impl<K: Clone + Ord> Queue<K> {
     pub(crate) fn new(retry_first: SignedDuration) -> Self {
         Self {
             retry_first,
+            mending: BTreeSet::new(),
             ready: VecDeque::new(),
             items: BTreeMap::new(),
             timers: BTreeSet::new(),
@@ -230,6 +234,9 @@ impl<K: Clone + Ord> Queue<K> {
                 retry_after_seconds: None,
             };
             item.fail(failure, self.retry_first, now);
+            if item.not_before.is_some() {
+                self.mending.insert(key.clone());
+            }
         }
     }
 
@@ -266,6 +273,9 @@ impl<K: Clone + Ord> Queue<K> {
             item.due_at = None;
             // A pause that another effect of this key earned meanwhile goes on.
             item.not_before = item.not_before.filter(|until| *until > now);
+            if item.not_before.is_none() {
+                self.mending.remove(&key);
+            }
             self.touch(key);
         }
     }
@@ -286,6 +296,12 @@ impl<K: Clone + Ord> Queue<K> {
     /// The next instant at which a key becomes ready by itself.
     pub(crate) fn wake_at(&self) -> Option<Timestamp> {
         self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// When the first key goes on that waits after a conflict or a lost answer.
+    pub(crate) fn mends_at(&self) -> Option<Timestamp> {
+        let paused = self.mending.iter().filter_map(|key| self.items.get(key));
+        paused.filter_map(|item| item.not_before).min()
     }
 
     fn set_timer(&mut self, key: &K, at: Option<Timestamp>) {

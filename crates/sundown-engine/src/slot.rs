@@ -55,6 +55,7 @@ pub(crate) trait Runs: Debug + Send {
     fn unpark(&mut self);
     fn is_ready(&self) -> bool;
     fn wake_at(&self) -> Option<Timestamp>;
+    fn mends_at(&self) -> Option<Timestamp>;
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation>;
     fn audit(&self, cache: &Cache) -> Result<(), String>;
     fn clone_box(&self) -> Box<dyn Runs>;
@@ -194,6 +195,10 @@ impl<C: Controller> Runs for Slot<C> {
 
     fn wake_at(&self) -> Option<Timestamp> {
         self.queue.wake_at()
+    }
+
+    fn mends_at(&self) -> Option<Timestamp> {
+        self.queue.mends_at()
     }
 
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation> {

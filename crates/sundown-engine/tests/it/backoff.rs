@@ -351,3 +351,23 @@ fn a_write_that_is_accepted_and_changes_nothing_waits_longer_each_time() {
         patch = only(rig.turn());
     }
 }
+
+/// A clock that a test moves would never come to the end of such a pause.
+#[test]
+fn a_pause_that_the_next_try_may_mend_is_told_from_one_after_a_refusal() {
+    for (outcome, is_mended) in [
+        (Outcome::Unknown, true),
+        (refused(RefusalReason::Conflict, None), false),
+        (refused(RefusalReason::Forbidden, None), false),
+    ] {
+        let mut rig = Rig::settled(&[&doomed()]);
+        let (id, _) = deleted(&only(rig.turn()));
+        rig.wrote(id, outcome);
+        for read in rig.turn() {
+            rig.got(read.id(), Some(&doomed().rv(30)));
+        }
+        assert_eq!(rig.engine.mends_at(), is_mended.then(|| at(100)));
+        rig.turn_at(100);
+        assert_eq!(rig.engine.mends_at(), None, "it goes on");
+    }
+}
