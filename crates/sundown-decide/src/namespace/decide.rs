@@ -135,6 +135,10 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
     if count.open > sight.facts.refused_deletes() && !is_vague {
         return Decision::idle(Reason::Empties { count: count.open });
     }
+    // What is left may be much, and each of it that goes or is refused again comes by here.
+    if let Some(at) = next_word_at(namespace, sight) {
+        return Decision::wake_at(at, Reason::Told { left: count.left });
+    }
     let is_open = |it: &&Arc<Object>| !it.is_deleting() && !sight.is_refused(it);
     let open = match count.open {
         0 => 0,
@@ -142,10 +146,6 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
     };
     if open > 0 && !is_vague {
         return Decision::idle(Reason::Empties { count: open });
-    }
-    // What is left may be much, and each of it that goes comes by here.
-    if let Some(at) = next_word_at(namespace, sight) {
-        return Decision::wake_at(at, Reason::Told { left: count.left });
     }
     report(&left().collect::<Vec<_>>(), namespace, sight)
 }

@@ -217,6 +217,23 @@ fn the_status_is_written_once_a_second_at_most() {
     patch(&scene.decide(&namespace, 8), Part::Status);
 }
 
+/// Each refusal that comes again asks the namespace: what is left is not looked through each time.
+#[test]
+fn what_is_left_is_not_counted_while_nothing_may_be_written() {
+    let (bad, open) = (a("configmap", "bad"), a("configmap", "open"));
+    let elsewhere = a("configmap", "elsewhere");
+    let mut scene = scene().seeing(&terminating()).seeing(&bad).seeing(&open);
+    scene = scene
+        .refusing(&bad, "no")
+        .refusing(&elsewhere, "no")
+        .caught_up();
+    assert_eq!(decide(&scene).reason, Reason::Empties { count: 1 });
+    scene.facts.set_written(terminating().key(), at(0));
+    let decision = decide(&scene);
+    assert_eq!(decision.reason, Reason::Told { left: 2 });
+    assert_eq!(decision.wake_at, Some(at(1)));
+}
+
 /// Always the first 64 were tried: as many refusals kept all others from being tried at all.
 #[test]
 fn what_may_not_be_deleted_holds_up_nothing_else_and_is_named() {
