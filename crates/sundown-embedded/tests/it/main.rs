@@ -8,5 +8,6 @@ mod ecosystem;
 mod flight;
 mod https;
 mod namespaces;
+mod new_kinds;
 mod rest;
 mod world;

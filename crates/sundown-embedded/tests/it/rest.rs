@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use anyhow::Result;
+use kube::ResourceExt;
+use kube::api::{DeleteParams, Patch, PatchParams};
+use serde_json::json;
 use sundown_embedded::Embedded;
 
-use crate::world::{a_world, config_maps, create, create_finished_job, jobs};
+use crate::world::{a_world, config_maps, create, create_finished_job, delete, jobs};
 use sundown_testing::{BOUND, TestBound, within};
 
 #[tokio::test]
@@ -84,6 +87,31 @@ async fn starts_and_stops_with_nothing_to_do() -> Result<()> {
     assert_eq!(embedded.url(), None);
     embedded.until_at_rest(BOUND).await?;
     assert_eq!(embedded.counts().writes(), 0);
+    embedded.stop().await?;
+    Ok(())
+}
+
+/// The collector loses to whoever patches the object all the time, and waits a moment. The clock stands still here: the
+/// moment never ended, and that counted as rest.
+#[tokio::test]
+async fn what_was_put_off_by_another_writer_is_done_at_rest() -> Result<()> {
+    let _bound = TestBound::of_this_test();
+    let embedded = a_world().start().await?;
+    let api = config_maps(embedded.client());
+    for _ in 0..20 {
+        let owner = create(&api, "owner", &[]).await?;
+        create(&api, "child", &[&owner]).await?;
+        delete(&api, "owner", &DeleteParams::orphan()).await?;
+        for number in 0..20 {
+            let patch = json!({ "metadata": { "labels": { "number": number.to_string() } } });
+            let params = PatchParams::default();
+            api.patch("child", &params, &Patch::Merge(patch)).await?;
+        }
+        embedded.until_at_rest(BOUND).await?;
+        assert!(api.get_opt("owner").await?.is_none());
+        assert_eq!(api.get("child").await?.owner_references(), []);
+        delete(&api, "child", &DeleteParams::background()).await?;
+    }
     embedded.stop().await?;
     Ok(())
 }
