@@ -8,6 +8,7 @@
 mod conditions;
 mod content;
 mod decide;
+mod lapse;
 mod reason;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,9 @@ use content::Content;
 
 use crate::kinds::{EVENT_K8S_IO, NAMESPACE, POD};
 
+pub use lapse::Lapse;
+#[cfg(feature = "mutants")]
+pub use lapse::Twice;
 pub use reason::Reason;
 
 /// What a namespace may hold: everything that can be observed and deleted. Events are served under
@@ -37,21 +41,10 @@ const CONTENT: Scope = Scope::Collectable {
 #[derive(Debug, Clone, Default)]
 pub struct Namespaces {
     content: Content,
-    #[cfg(feature = "mutants")]
-    in_any_order: bool,
+    lapse: Option<Lapse>,
 }
 
 impl Namespaces {
-    /// The same with a known bug: nothing waits for the pods.
-    #[cfg(feature = "mutants")]
-    #[must_use]
-    pub fn in_any_order(self) -> Self {
-        Self {
-            in_any_order: true,
-            ..self
-        }
-    }
-
     /// Follows one object from one state to the next.
     fn follow(
         &mut self,
@@ -151,8 +144,7 @@ impl Controller for Namespaces {
             cache,
             facts,
             now,
-            #[cfg(feature = "mutants")]
-            in_any_order: self.in_any_order,
+            lapse: self.lapse,
         };
         let Some(object) = cache.get(key) else {
             return Decision::idle(Reason::Gone);

@@ -13,6 +13,7 @@ use crate::backoff;
 use crate::barrier::Barriers;
 use crate::effect::{Brake, Effect, EffectId, Input};
 use crate::explain::Explanation;
+use crate::lapse::{Lapse, Patience};
 use crate::queue::Resolved;
 use crate::slot::{Runs, Sight, Slot};
 use crate::streams::{CRDS, Sink, Streams};
@@ -42,6 +43,7 @@ pub struct Engine {
     pub(crate) config: Config,
     pub(crate) slots: Vec<Box<dyn Runs>>,
     pub(crate) state: State,
+    pub(crate) lapse: Option<Lapse>,
 }
 
 /// Everything but the controllers; plain data that can be saved.
@@ -129,6 +131,7 @@ impl Engine {
             config,
             slots: Vec::new(),
             state,
+            lapse: None,
         }
     }
 
@@ -137,8 +140,11 @@ impl Engine {
     /// Assumes: nothing has been taken yet, so that no controller misses a change.
     #[must_use]
     pub fn with<C: Controller>(mut self, controller: C) -> Self {
-        self.slots
-            .push(Box::new(Slot::new(controller, self.config.retry_first)));
+        let patience = Patience {
+            first: self.config.retry_first,
+            lapse: self.lapse,
+        };
+        self.slots.push(Box::new(Slot::new(controller, patience)));
         self
     }
 

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::backoff::retry_after;
 use crate::effect::EffectId;
+use crate::lapse::{Lapse, Patience};
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound = "K: Clone + Ord + Serialize + serde::de::DeserializeOwned")]
@@ -21,9 +22,9 @@ pub(crate) struct Queue<K: Ord> {
     /// Keys in a pause after a failure that the next try may mend; nothing is decided on it.
     #[serde(skip)]
     mending: BTreeSet<K>,
-    /// The first wait of a key after a failure; no part of what is saved.
+    /// No part of what is saved.
     #[serde(skip)]
-    retry_first: SignedDuration,
+    patience: Patience,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -64,9 +65,7 @@ pub(crate) enum Resolved {
     /// Something was done.
     Done,
     /// Wait before the next try; at least this many seconds if the server said so.
-    Badly {
-        retry_after_seconds: Option<u32>,
-    },
+    Badly { retry_after_seconds: Option<u32> },
 }
 
 /// Whether a key waits after a failure that a read may heal.
@@ -82,14 +81,16 @@ impl Item {
     /// An effect failed: a longer wait than after the decision before, and at least as long as the server
     /// asked for. However many effects of one decision fail, that is one failure: a connection that breaks
     /// under twenty of them must not cost a minute.
-    fn fail(&mut self, failure: Failure, first: SignedDuration, now: Timestamp) {
-        if std::mem::replace(&mut self.last, LastDecision::Failed) != LastDecision::Failed {
+    fn fail(&mut self, failure: Failure, patience: Patience, now: Timestamp) {
+        let before = std::mem::replace(&mut self.last, LastDecision::Failed);
+        let counts_each = patience.lapse == Some(Lapse::CountsEachEffect);
+        if before != LastDecision::Failed || counts_each {
             self.failures += 1;
         }
         if failure.pause == Pause::IfRepeated && self.failures == 1 {
             return;
         }
-        let own = retry_after(first, now, self.failures);
+        let own = retry_after(patience.first, now, self.failures);
         let asked = failure
             .retry_after_seconds
             .map_or(Timestamp::MIN, |seconds| {
@@ -115,9 +116,9 @@ struct Failure {
 }
 
 impl<K: Clone + Ord> Queue<K> {
-    pub(crate) fn new(retry_first: SignedDuration) -> Self {
+    pub(crate) fn new(patience: Patience) -> Self {
         Self {
-            retry_first,
+            patience,
             mending: BTreeSet::new(),
             ready: VecDeque::new(),
             items: BTreeMap::new(),
@@ -129,7 +130,7 @@ impl<K: Clone + Ord> Queue<K> {
     /// What was saved, with the limits of this one.
     pub(crate) fn successor(&self, saved: Self) -> Self {
         Self {
-            retry_first: self.retry_first,
+            patience: self.patience,
             ..saved
         }
     }
@@ -206,7 +207,7 @@ impl<K: Clone + Ord> Queue<K> {
                         pause,
                         retry_after_seconds,
                     };
-                    item.fail(failure, self.retry_first, now);
+                    item.fail(failure, self.patience, now);
                 }
             }
             if !item.waits.is_empty() {
@@ -233,7 +234,7 @@ impl<K: Clone + Ord> Queue<K> {
                 pause: how,
                 retry_after_seconds: None,
             };
-            item.fail(failure, self.retry_first, now);
+            item.fail(failure, self.patience, now);
             if item.not_before.is_some() {
                 self.mending.insert(key.clone());
             }

@@ -12,6 +12,7 @@ use sundown_model::{
 use crate::effect::{EffectId, Failure};
 use crate::engine::{Engine, Flight};
 use crate::exit;
+use crate::lapse::Lapse;
 use crate::queue::{Pause, Resolved};
 use crate::streams::{Sink, put};
 
@@ -75,7 +76,8 @@ impl Engine {
             Outcome::Done(Answer::Object(object)) => {
                 self.tell_of(id, &write, now);
                 self.note_accepted(&write, object.key(), now);
-                let how = if is_as_before(&write, &object) {
+                let believes = self.lapse == Some(Lapse::BelievesAnswers);
+                let how = if is_as_before(&write, &object) && !believes {
                     Resolved::Badly {
                         retry_after_seconds: None,
                     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::Value;
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
@@ -14,6 +14,7 @@ use sundown_model::{
 use crate::effect::EffectId;
 use crate::explain::Explanation;
 use crate::flight::Veil;
+use crate::lapse::Patience;
 use crate::queue::{Pause, Queue, Resolved};
 
 /// What a decision is made on.
@@ -87,11 +88,11 @@ pub(crate) struct Slot<C: Controller> {
 }
 
 impl<C: Controller> Slot<C> {
-    pub(crate) fn new(controller: C, retry_first: SignedDuration) -> Self {
+    pub(crate) fn new(controller: C, patience: Patience) -> Self {
         Self {
             fresh: controller.clone(),
             controller,
-            queue: Queue::new(retry_first),
+            queue: Queue::new(patience),
             current: None,
         }
     }

@@ -34,6 +34,8 @@ pub(crate) struct Event {
     pub(crate) prev: Option<Arc<Version>>,
     pub(crate) new: Option<Arc<Version>>,
     pub(crate) by: Actor,
+    /// Which operator there was then, by number.
+    pub(crate) life: usize,
     pub(crate) method: Method,
     pub(crate) path: String,
     /// Uid and revision that the request insisted on.

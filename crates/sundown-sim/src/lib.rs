@@ -7,6 +7,7 @@
 mod checks;
 mod explore;
 mod fault;
+mod hunt;
 mod late;
 mod ledger;
 mod mutation;
@@ -28,7 +29,8 @@ mod world;
 pub use checks::{Violation, invariants};
 pub use explore::{Exploration, Found, explore, rerun};
 pub use fault::{Meddle, Variant};
-pub use mutation::{Expected, Mutation, hunt};
+pub use hunt::hunt;
+pub use mutation::{Expected, Mutation};
 pub use node::Mishap;
 pub use scenario::{Scenario, Stage, Step};
 pub use scenarios::all as scenarios;

@@ -3,25 +3,27 @@
 //! A mutation is a value that the world applies where requests leave and answers enter. A mutated
 //! rule lives behind the feature `mutants`, which no shipped build has.
 
+#[cfg(feature = "mutants")]
+mod rules;
+
 use jiff::SignedDuration;
 use serde_json::Value;
 use sundown_decide::ray_job::Limits;
 #[cfg(feature = "mutants")]
 use sundown_decide::ray_job::{Lapse, RayJobs};
-use sundown_decide::{Crew, RayConfig, StorageProtection, of_ray, shipped, with_node};
+use sundown_decide::{
+    Crew, EventTtl, RayConfig, StorageProtection, of_ray, shipped, with_node, with_server,
+};
 #[cfg(feature = "mutants")]
-use sundown_decide::{Namespaces, OwnerGc, owner_gc};
+use sundown_decide::{Namespaces, OwnerGc, namespace, owner_gc};
 use sundown_engine::{Config, Engine, wire};
 use sundown_kinds::Settings;
 use sundown_model::node::Call;
 use sundown_model::{Controller, What};
 
-use crate::explore::{Exploration, explore, explore_with};
 use crate::fault::Variant;
 use crate::node::Flaws;
 use crate::scenario::Stage;
-use crate::scenarios;
-use crate::swarm::{Swarm, swarm};
 
 /// A bug of a peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,8 @@ pub enum Mutation {
     CreatesAgain,
     /// Only a DELETE looks whether a claim is in use, and none comes after its last user is gone.
     ClaimsStay,
+    /// Nobody lets Events expire.
+    EventsStay,
     /// A write that failed is sent again at once.
     RetriesAtOnce,
     /// A rule of the collector that is wrong.
@@ -64,9 +68,15 @@ pub enum Mutation {
     /// A rule of before of the jobs of Ray.
     #[cfg(feature = "mutants")]
     Lapse(Lapse),
-    /// KEP-5080: a namespace is emptied in any order.
+    /// A rule of namespaces that is wrong.
     #[cfg(feature = "mutants")]
-    AnyOrder,
+    Empties(namespace::Lapse),
+    /// Events are followed under both of their names.
+    #[cfg(feature = "mutants")]
+    FollowsTwice,
+    /// A rule of the engine that is wrong.
+    #[cfg(feature = "mutants")]
+    Fails(sundown_engine::Lapse),
 }
 
 /// What is said of a mutation.
@@ -94,6 +104,7 @@ impl Mutation {
         Self::CountsTwice,
         Self::CreatesAgain,
         Self::ClaimsStay,
+        Self::EventsStay,
         Self::RetriesAtOnce,
         #[cfg(feature = "mutants")]
         Self::Collects(owner_gc::Lapse::UidOnly),
@@ -102,7 +113,19 @@ impl Mutation {
         #[cfg(feature = "mutants")]
         Self::Collects(owner_gc::Lapse::TrustsCatalog),
         #[cfg(feature = "mutants")]
-        Self::AnyOrder,
+        Self::Empties(namespace::Lapse::AnyOrder),
+        #[cfg(feature = "mutants")]
+        Self::Empties(namespace::Lapse::TrustsCatalog),
+        #[cfg(feature = "mutants")]
+        Self::Empties(namespace::Lapse::HeadOfLine),
+        #[cfg(feature = "mutants")]
+        Self::Empties(namespace::Lapse::TellsAtOnce),
+        #[cfg(feature = "mutants")]
+        Self::FollowsTwice,
+        #[cfg(feature = "mutants")]
+        Self::Fails(sundown_engine::Lapse::CountsEachEffect),
+        #[cfg(feature = "mutants")]
+        Self::Fails(sundown_engine::Lapse::BelievesAnswers),
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::GivesUpUntried),
         #[cfg(feature = "mutants")]
@@ -161,13 +184,15 @@ impl Mutation {
                 "retries-at-once",
                 "a full disk costs as many requests as the machine can make",
             ),
+            Self::EventsStay => ("events-stay", "Events stay for ever"),
             #[cfg(feature = "mutants")]
-            Self::Collects(lapse) => collects_told(lapse),
+            Self::Collects(lapse) => rules::collects_told(lapse),
             #[cfg(feature = "mutants")]
-            Self::AnyOrder => (
-                "any-order",
-                "what a pod needs goes with the namespace while the pod is still there",
-            ),
+            Self::Empties(lapse) => rules::empties_told(lapse),
+            #[cfg(feature = "mutants")]
+            Self::FollowsTwice => ("follows-twice", "each Event is deleted twice"),
+            #[cfg(feature = "mutants")]
+            Self::Fails(lapse) => rules::fails_told(lapse),
             #[cfg(feature = "mutants")]
             Self::Lapse(lapse) => lapse_told(lapse),
         };
@@ -192,14 +217,19 @@ impl Mutation {
             | Self::CountsTwice
             | Self::CreatesAgain
             | Self::ClaimsStay
+            | Self::EventsStay
             | Self::RetriesAtOnce => true,
             #[cfg(feature = "mutants")]
-            Self::Collects(_) | Self::AnyOrder | Self::Lapse(_) => false,
+            Self::Collects(_)
+            | Self::Empties(_)
+            | Self::FollowsTwice
+            | Self::Fails(_)
+            | Self::Lapse(_) => false,
         }
     }
 
     /// The story in which it shows, and the fault that it takes; None: it is looked for everywhere.
-    fn place(self) -> Option<(&'static str, Variant)> {
+    pub(crate) fn place(self) -> Option<(&'static str, Variant)> {
         match self {
             Self::FenceIgnored => Some(("ray-submitter", Variant::AllDie)),
             Self::IntentIgnored => Some(("ray-http", Variant::AllDie)),
@@ -217,8 +247,13 @@ impl Mutation {
             | Self::TtlWithoutRv
             | Self::DeleteRacesFinalizer
             | Self::LostReplyIsFailure => None,
+            Self::EventsStay => Some(("event-expires", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
-            Self::AnyOrder => Some(("namespace-held-and-made-again", Variant::CrashBefore)),
+            Self::Empties(lapse) => Some((rules::empties_story(lapse), Variant::CrashBefore)),
+            #[cfg(feature = "mutants")]
+            Self::FollowsTwice => Some(("events-of-a-namespace", Variant::CrashBefore)),
+            #[cfg(feature = "mutants")]
+            Self::Fails(lapse) => Some((rules::fails_story(lapse), Variant::CrashBefore)),
             Self::RetriesAtOnce => Some(("tree-on-a-full-disk", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
             Self::Collects(owner_gc::Lapse::UidOnly) => None,
@@ -314,6 +349,10 @@ pub(crate) fn flaws(mutation: Option<Mutation>) -> Flaws {
 pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, stage: Stage) -> Engine {
     let mut hands = Hands { engine, mutation };
     shipped(&mut hands);
+    // Others are told of no Events.
+    if stage == Stage::Events {
+        with_server(&mut hands);
+    }
     if stage.has_node() {
         with_node(&mut hands);
     }
@@ -348,12 +387,25 @@ impl Crew for Hands {
             return;
         }
         #[cfg(feature = "mutants")]
-        if self.mutation == Some(Mutation::AnyOrder) && C::NAME == Namespaces::NAME {
-            let unordered = Namespaces::default().in_any_order();
-            self.engine = self.engine.clone().with(unordered);
+        if let Some(Mutation::Empties(lapse)) = self.mutation
+            && C::NAME == Namespaces::NAME
+        {
+            let namespaces = Namespaces::default().lapsed(lapse);
+            self.engine = self.engine.clone().with(namespaces);
             return;
         }
-        if self.mutation == Some(Mutation::ClaimsStay) && C::NAME == StorageProtection::NAME {
+        #[cfg(feature = "mutants")]
+        if self.mutation == Some(Mutation::FollowsTwice) && C::NAME == Namespaces::NAME {
+            let twice = namespace::Twice::default();
+            self.engine = self.engine.clone().with(twice);
+            return;
+        }
+        let is_missing = match self.mutation {
+            Some(Mutation::ClaimsStay) => C::NAME == StorageProtection::NAME,
+            Some(Mutation::EventsStay) => C::NAME == EventTtl::NAME,
+            Some(_) | None => false,
+        };
+        if is_missing {
             return;
         }
         self.engine = self.engine.clone().with(controller);
@@ -363,32 +415,18 @@ impl Crew for Hands {
 /// The engine of an operator, without controllers.
 pub(crate) fn engine(mutation: Option<Mutation>) -> Engine {
     let config = Config::default();
-    Engine::new(match mutation {
+    let engine = Engine::new(match mutation {
         Some(Mutation::RetriesAtOnce) => Config {
             retry_first: SignedDuration::ZERO,
             ..config
         },
         Some(_) | None => config,
-    })
-}
-
-/// The name of a rule of the collector that is wrong, and what comes of it.
-#[cfg(feature = "mutants")]
-fn collects_told(lapse: owner_gc::Lapse) -> (&'static str, &'static str) {
-    match lapse {
-        owner_gc::Lapse::UidOnly => (
-            "kubernetes#92743",
-            "an owner in another namespace counts by its uid alone",
-        ),
-        owner_gc::Lapse::WaitsInCircles => (
-            "waits-in-circles",
-            "owners that wait for each other stay for ever",
-        ),
-        owner_gc::Lapse::TrustsCatalog => (
-            "trusts-catalog",
-            "an instance goes with an owner that was to orphan it, as its kind was new",
-        ),
+    });
+    #[cfg(feature = "mutants")]
+    if let Some(Mutation::Fails(lapse)) = mutation {
+        return engine.lapsed(lapse);
     }
+    engine
 }
 
 /// The name of a rule of before, and what comes of it.
@@ -438,29 +476,4 @@ fn ray() -> RayConfig {
         limits: Limits::CLUSTER,
         ..RayConfig::default()
     }
-}
-
-/// Looks for a mutation where it is known to show, then in every scenario, then in seeds; gives what was
-/// found, if so.
-pub fn hunt(mutation: Mutation, seeds_max: u64) -> (Exploration, Option<Swarm>) {
-    let mut total = Exploration::default();
-    let mut all = scenarios::all();
-    if let Some((name, fault)) = mutation.place() {
-        for scenario in all.iter().filter(|it| it.name == name) {
-            total.add(explore_with(scenario, mutation, fault));
-        }
-        // Stories with Ray are long, and nothing else shows there that does not show elsewhere.
-        let stage = all.iter().find(|it| it.name == name).map(|it| it.stage);
-        all.retain(|it| Some(it.stage) == stage);
-    }
-    for scenario in all {
-        if !total.found.is_empty() {
-            return (total, None);
-        }
-        total.add(explore(&scenario, Some(mutation)));
-    }
-    if !total.found.is_empty() {
-        return (total, None);
-    }
-    (total, Some(swarm(0..seeds_max, Some(mutation))))
 }

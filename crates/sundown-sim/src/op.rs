@@ -14,6 +14,7 @@ pub struct Op {
 /// Where objects of the kinds that scenarios use live.
 const PATHS: &[(&str, &str, &str)] = &[
     ("ConfigMap", "/api/v1", "configmaps"),
+    ("Event", "/api/v1", "events"),
     ("Secret", "/api/v1", "secrets"),
     ("PersistentVolumeClaim", "/api/v1", "persistentvolumeclaims"),
     ("Pod", "/api/v1", "pods"),

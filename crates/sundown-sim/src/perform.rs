@@ -173,6 +173,7 @@ impl World {
 
     /// A new operator begins; the node tells it what there is.
     pub(crate) fn connect(&mut self) {
+        self.lives += 1;
         let operator = Operator::start(self.mutation, self.stage, self.now);
         if let Some(tape) = &mut self.tape {
             let fresh = Operator::fresh(self.mutation, self.stage);

@@ -68,6 +68,8 @@ pub enum Stage {
     Roles,
     /// A server alone, with claims and volumes: their kinds are told to nobody else.
     Storage,
+    /// A server alone, with Events under both of their names: their kind is told to nobody else.
+    Events,
     /// A node that runs pods, too.
     Node,
     /// Ray on that node, with its definitions.
@@ -78,7 +80,7 @@ impl Stage {
     /// Whether there is a node.
     pub(crate) fn has_node(self) -> bool {
         match self {
-            Self::Plain | Self::Roles | Self::Storage => false,
+            Self::Plain | Self::Roles | Self::Storage | Self::Events => false,
             Self::Node | Self::Ray => true,
         }
     }
@@ -109,6 +111,11 @@ impl Scenario {
         self
     }
 
+    pub(crate) fn with_events(mut self) -> Self {
+        self.stage = Stage::Events;
+        self
+    }
+
     pub(crate) fn with_node(mut self) -> Self {
         self.stage = Stage::Node;
         self
@@ -129,10 +136,15 @@ impl Scenario {
         self
     }
 
-    /// Every write of the operator ends alike, for ten minutes.
-    pub(crate) fn troubled(mut self, trouble: Trouble) -> Self {
+    /// Writes of the operator end alike, for ten minutes.
+    pub(crate) fn troubled(self, trouble: Trouble) -> Self {
+        self.troubled_for(600, trouble)
+    }
+
+    /// The same for so long.
+    pub(crate) fn troubled_for(mut self, seconds: i64, trouble: Trouble) -> Self {
         self.steps.push(Step::Trouble(Some(trouble)));
-        self = self.work(600);
+        self = self.work(seconds);
         self.steps.push(Step::Trouble(None));
         self
     }

@@ -2,6 +2,7 @@
 
 mod collecting;
 mod crd;
+mod events;
 mod namespace;
 pub(crate) mod node;
 mod ray;
@@ -18,6 +19,7 @@ pub fn all() -> Vec<Scenario> {
     all.extend(ttl::scenarios());
     all.extend(namespace::scenarios());
     all.extend(crd::scenarios());
+    all.extend(events::scenarios());
     all.extend(role_aggregation::scenarios());
     all.extend(storage::scenarios());
     all.extend(node::scenarios());

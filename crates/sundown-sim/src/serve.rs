@@ -102,6 +102,7 @@ impl World {
                 prev: self.ledger.live.get(&event.key).cloned(),
                 new,
                 by: by.clone(),
+                life: self.lives,
                 method: request.method,
                 path: request.path.clone(),
                 guard: guard.clone(),
@@ -230,6 +231,7 @@ pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
         match stage {
             Stage::Plain => KINDS.contains(&plural) || ty.resource.group() == "example.com",
             Stage::Roles => KINDS.contains(&plural) || plural == "clusterroles",
+            Stage::Events => KINDS.contains(&plural) || plural == "events",
             Stage::Storage => KINDS.contains(&plural) || STORAGE_KINDS.contains(&plural),
             Stage::Node => KINDS.contains(&plural) || NODE_KINDS.contains(&plural),
             Stage::Ray => RAY_KINDS.contains(&plural),

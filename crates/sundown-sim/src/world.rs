@@ -23,7 +23,7 @@ use crate::scenario::{Scenario, Stage, Step, Told};
 use crate::serve::{Ended, told};
 use crate::tape::Tape;
 use crate::trace::Trace;
-use crate::trouble::Ongoing;
+use crate::trouble::{Ongoing, Recovery};
 
 /// How many steps an operator may take to come to rest.
 const STEPS_MAX: usize = 20_000;
@@ -57,6 +57,9 @@ pub struct World {
     pub(crate) meddled: bool,
     pub(crate) has_whims: bool,
     pub(crate) trouble: Option<Ongoing>,
+    pub(crate) recovery: Option<Recovery>,
+    /// How many operators there were.
+    pub(crate) lives: usize,
     /// How many effects were carried out.
     pub(crate) effects: usize,
     pub(crate) writes: usize,
@@ -122,6 +125,8 @@ impl World {
             meddled: false,
             has_whims: scenario.has_whims,
             trouble: None,
+            recovery: None,
+            lives: 0,
             effects: 0,
             writes: 0,
             pending: None,
@@ -197,7 +202,7 @@ impl World {
     /// The operator works until there is nothing more to do.
     pub(crate) fn settle(&mut self, probe: &mut Probe<'_>) {
         let patience = match self.stage {
-            Stage::Plain | Stage::Roles | Stage::Storage | Stage::Node => PATIENCE,
+            Stage::Plain | Stage::Roles | Stage::Storage | Stage::Events | Stage::Node => PATIENCE,
             Stage::Ray => RAY_PATIENCE,
         };
         let until = self.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
@@ -256,7 +261,7 @@ impl World {
         let until = self.now.saturating_add(HOLD).unwrap_or(Timestamp::MAX);
         // Who looks more seldom hears fewer bookmarks, and that is most of a life with Ray at rest.
         let pace = SignedDuration::from_secs(match self.stage {
-            Stage::Plain | Stage::Roles | Stage::Storage | Stage::Node => 60,
+            Stage::Plain | Stage::Roles | Stage::Storage | Stage::Events | Stage::Node => 60,
             Stage::Ray => 600,
         });
         let mut asked = Vec::new();

@@ -10,10 +10,11 @@ use sundown_model::{
 };
 
 use super::content::{Count, Counts};
+use super::lapse::Lapse;
 use super::reason::Reason;
 use super::view::{KUBERNETES, NamespaceView};
 use super::{CONTENT, conditions};
-use crate::kinds::POD;
+use crate::kinds::{CRD, POD};
 use crate::observation;
 
 /// How far apart two status writes of a namespace are at least. Their messages hold counts, which
@@ -26,18 +27,26 @@ pub(super) struct Sight<'a> {
     pub(super) cache: &'a Cache,
     pub(super) facts: &'a Facts,
     pub(super) now: Timestamp,
-    #[cfg(feature = "mutants")]
-    pub(super) in_any_order: bool,
+    pub(super) lapse: Option<Lapse>,
 }
 
 impl Sight<'_> {
+    /// Whether a rule that is wrong is back.
+    fn lapses(&self, lapse: Lapse) -> bool {
+        self.lapse == Some(lapse)
+    }
+
     /// Whether pods have to go first.
     fn is_ordered(&self) -> bool {
-        #[cfg(feature = "mutants")]
-        if self.in_any_order {
-            return false;
-        }
-        self.cache.catalog().get(&POD.resource()).is_some()
+        self.cache.catalog().get(&POD.resource()).is_some() && !self.lapses(Lapse::AnyOrder)
+    }
+
+    /// Whether something in front of an object may not go, and so neither does the object; a lapse.
+    fn is_held_up(&self, object: &Object) -> bool {
+        let around = object.key().namespace.as_ref();
+        let mut others = around.into_iter().flat_map(|it| self.cache.within(it));
+        self.lapses(Lapse::HeadOfLine)
+            && others.any(|it| it.key() < object.key() && self.is_refused(it))
     }
 
     /// Whether no pod can be in the namespace any more: none is known, and all were seen that there
@@ -101,7 +110,7 @@ pub(super) fn content(
         return Decision::idle(Reason::Terminating);
     }
     let is_pod = object.key().resource.is(&POD);
-    if !is_pod && !sight.is_without_pods(namespace, counts) {
+    if !is_pod && !sight.is_without_pods(namespace, counts) || sight.is_held_up(object) {
         let pods = counts.pods.left;
         return Decision::idle(Reason::AwaitsPods { pods });
     }
@@ -190,7 +199,7 @@ fn tell(
 fn next_word_at(namespace: &NamespaceView, sight: &Sight<'_>) -> Option<Timestamp> {
     let written_at = sight.facts.written_at(namespace.seen.key());
     let again_at = written_at.and_then(|at| at.checked_add(STATUS_EVERY).ok());
-    again_at.filter(|at| sight.now < *at)
+    again_at.filter(|at| sight.now < *at && !sight.lapses(Lapse::TellsAtOnce))
 }
 
 fn observe(unseen: Vec<Resource>, sight: &Sight<'_>) -> Decision<Reason> {
@@ -205,7 +214,11 @@ fn observe(unseen: Vec<Resource>, sight: &Sight<'_>) -> Decision<Reason> {
 fn unseen(object: &Object, sight: &Sight<'_>) -> Vec<Resource> {
     let since = sight.cache.seen_step(object.key()).unwrap_or_default();
     let is_content = |ty: &ResourceType| ty.namespaced && CONTENT.includes(ty);
-    observation::unseen(sight.cache, sight.facts, since, is_content)
+    let mut unseen = observation::unseen(sight.cache, sight.facts, since, is_content);
+    if sight.lapses(Lapse::TrustsCatalog) {
+        unseen.retain(|it| !it.is(&CRD));
+    }
+    unseen
 }
 
 fn release(namespace: &NamespaceView) -> Action {

@@ -73,7 +73,7 @@ fn collected(event: &Event, prev: &Version, before: &Ledger, found: &mut Vec<Vio
     }
 }
 
-/// G7: whether an owner that goes also waits below this dependent of it, around a circle. Then one of them has to
+/// Whether an owner that goes also waits below this dependent of it, around a circle. Then one of them has to
 /// go first.
 fn waits_above(dependent: &Version, owner: &Arc<Version>, before: &Ledger) -> bool {
     let waits = |it: &Version| it.deleted_at().is_some() && it.has_finalizer(FOREGROUND);

@@ -1,9 +1,9 @@
-//! G5, G6, G12 and T3: what must hold when nothing more happens; and the end state itself.
+//! G5, G6, G12, T3, E1 and H2: what must hold when nothing more happens; and the end state itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sundown_engine::Engine;
 use sundown_model::{ObjectKey, Resource};
@@ -24,6 +24,14 @@ pub(crate) fn at_rest(ledger: &Ledger, engine: &Engine, now: Timestamp) -> Vec<V
             .into_iter()
             .map(|text| Violation::new("G12", text)),
     );
+    let mut uids = BTreeSet::new();
+    let mut objects = engine.cache().iter();
+    if let Some(twin) = objects.find(|it| !uids.insert(it.uid().clone())) {
+        found.push(Violation::new(
+            "H2",
+            format!("{} is there twice", twin.key()),
+        ));
+    }
     if engine.not_granted() > 0 {
         found.push(Violation::new(
             "X1",
@@ -35,7 +43,8 @@ pub(crate) fn at_rest(ledger: &Ledger, engine: &Engine, now: Timestamp) -> Vec<V
 
 fn judge(key: &ObjectKey, version: &Version, ledger: &Ledger, now: Timestamp) -> Option<Violation> {
     if key.resource == Resource::new("", "events") {
-        return None;
+        let text = || format!("{key} is overdue and still there");
+        return is_stale(version, now).then(|| Violation::new("E1", text()));
     }
     let owners = version.owners();
     // Unknown kinds and misplaced references keep an object; nothing follows from them.
@@ -71,6 +80,13 @@ fn judge(key: &ObjectKey, version: &Version, ledger: &Ledger, now: Timestamp) ->
         ));
     }
     None
+}
+
+/// Whether an Event was made an hour ago. In no story one happens again.
+fn is_stale(event: &Version, now: Timestamp) -> bool {
+    let made_at = event.json.pointer("/metadata/creationTimestamp");
+    let made_at = made_at.and_then(|at| at.as_str()?.parse::<Timestamp>().ok());
+    made_at.is_some_and(|at| now.duration_since(at) >= SignedDuration::from_hours(1))
 }
 
 /// What is left, with all that may rightly differ between two runs taken out.

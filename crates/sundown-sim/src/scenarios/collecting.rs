@@ -47,6 +47,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .delete(APP, "Background")
             .troubled(Trouble::Forbidden)
             .settle(),
+        tree("tree-of-ignored-changes")
+            .delete(APP, "Orphan")
+            .troubled(Trouble::Ignored)
+            .settle(),
         circle("circle-of-conflicts")
             .delete(POD, "Foreground")
             .troubled(Trouble::Conflict)

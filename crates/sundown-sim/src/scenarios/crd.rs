@@ -5,6 +5,7 @@ use sundown_api::Method;
 
 use crate::op::{It, Op, it};
 use crate::scenario::Scenario;
+use crate::trouble::{KEPT, Trouble};
 use crate::workload;
 use crate::world::HOLD_FINALIZER;
 
@@ -26,6 +27,16 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .create(BYSTANDER)
             .settle()
             .does(delete())
+            .settle(),
+        // One instance may not be deleted for a while; the others may.
+        Scenario::new("definition-with-something-kept")
+            .start()
+            .does(workload::definition())
+            .create(it("Widget", KEPT))
+            .create(ONE)
+            .settle()
+            .does(delete())
+            .troubled(Trouble::Kept)
             .settle(),
         // What an instance owns goes too, although nobody can prove that an owner is gone once its
         // kind is not served any more.

@@ -1,15 +1,18 @@
 //! Stories about the end of a namespace.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sundown_api::Method;
 
 use crate::op::{It, Op, it};
 use crate::scenario::Scenario;
-use crate::trouble::Trouble;
+use crate::trouble::{KEPT, Trouble};
+use crate::workload;
 use crate::world::HOLD_FINALIZER;
 
 const APP: It = it("Deployment", "app").within("team");
 const POD: It = it("Pod", "pod").within("team");
+const OTHER_POD: It = it("Pod", "other-pod").within("team");
+const LAST_POD: It = it("Pod", "last-pod").within("team");
 const BYSTANDER: It = it("Pod", "bystander");
 
 pub(super) fn scenarios() -> Vec<Scenario> {
@@ -29,11 +32,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
         Scenario::new("namespace-held-and-made-again")
             .start()
             .does(create())
-            .owning(
-                POD,
-                Vec::new(),
-                json!({ "metadata": { "finalizers": [HOLD_FINALIZER] } }),
-            )
+            .owning(POD, Vec::new(), held())
             .create(it("ConfigMap", "needed").within("team"))
             .settle()
             .does(delete())
@@ -43,6 +42,41 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .settle()
             .does(create())
             .create(POD)
+            .settle(),
+        // A kind is defined, has an instance there, and the namespace goes, all within a moment.
+        Scenario::new("namespace-of-a-new-kind")
+            .start()
+            .does(create())
+            .create(BYSTANDER)
+            .settle()
+            .does(workload::definition())
+            .create(it("Widget", "one").within("team"))
+            .does(delete())
+            .settle(),
+        // One object may not be deleted for a while; the others may.
+        Scenario::new("namespace-with-something-kept")
+            .start()
+            .does(create())
+            .create(it("ConfigMap", KEPT).within("team"))
+            .create(it("ConfigMap", "notes").within("team"))
+            .create(it("Secret", "token").within("team"))
+            .settle()
+            .does(delete())
+            .troubled(Trouble::Kept)
+            .settle(),
+        // What keeps it goes bit by bit, several times in a second.
+        Scenario::new("namespace-bit-by-bit")
+            .start()
+            .does(create())
+            .owning(POD, Vec::new(), held())
+            .owning(OTHER_POD, Vec::new(), held())
+            .owning(LAST_POD, Vec::new(), held())
+            .settle()
+            .does(delete())
+            .work(0)
+            .patch(POD, &json!({ "metadata": { "finalizers": null } }))
+            .work(0)
+            .patch(OTHER_POD, &json!({ "metadata": { "finalizers": null } }))
             .settle(),
         // Nothing of it can be deleted for a while.
         Scenario::new("namespace-on-a-full-disk")
@@ -55,6 +89,10 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .troubled(Trouble::Full)
             .settle(),
     ]
+}
+
+fn held() -> Value {
+    json!({ "metadata": { "finalizers": [HOLD_FINALIZER] } })
 }
 
 pub(super) fn create() -> Op {

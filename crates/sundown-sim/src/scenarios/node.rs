@@ -9,6 +9,7 @@ use sundown_api::Method;
 use crate::node::Mishap;
 use crate::op::{It, Op, it};
 use crate::scenario::Scenario;
+use crate::trouble::Trouble;
 
 const POD: It = it("Pod", "p");
 const JOB: It = it("Job", "work");
@@ -72,7 +73,27 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 &json!({ "spec": spec("Never", &["exit", "0", "1"]) }),
             ))
             .settle(),
+        // None of them fits, and that cannot be said for a moment: one decision with a write for each.
+        crowd(
+            Scenario::new("crowd-in-a-short-trouble")
+                .with_node()
+                .does(node())
+                .does(allocatable())
+                .does(welcoming()),
+        )
+        .start()
+        .troubled_for(1, Trouble::Full)
+        .settle(),
     ]
+}
+
+/// Pods that are too large for the node.
+fn crowd(scenario: Scenario) -> Scenario {
+    let names = ["p-1", "p-2", "p-3", "p-4", "p-5", "p-6", "p-7"];
+    let mut large = spec("Never", &["exit", "0", "1"]);
+    large["containers"][0]["resources"] = json!({ "requests": { "cpu": "100" } });
+    let pods = names.map(|name| Op::create(it("Pod", name), &json!({ "spec": large })));
+    pods.into_iter().fold(scenario, Scenario::does)
 }
 
 fn story(name: &'static str) -> Scenario {
