@@ -108,9 +108,11 @@ fn owners_are_asked_about_piece_by_piece_and_only_so_many() {
         let owners: Vec<_> = (0..count)
             .map(|number| a("configmap", &format!("owner-{number}")))
             .collect();
-        owners
-            .iter()
-            .fold(a("pod", "child"), |child, owner| child.owned_by(owner))
+        let mut child = a("pod", "child");
+        for owner in &owners {
+            child = child.owned_by(owner);
+        }
+        child
     };
     let child = owned_by(1_024);
     let decision = scene().seeing(&child).decide(&child.key(), 0);

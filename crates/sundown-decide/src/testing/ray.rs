@@ -28,6 +28,10 @@ pub(crate) struct Stage<C> {
 }
 
 /// One Ray behind every dashboard.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a way of its own in which it behaves"
+)]
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ray {
     pub(crate) session: String,

@@ -23,7 +23,7 @@ fn on_shared() -> Stage<RayJobs> {
     stage
 }
 
-/// Another session, in which another RayJob submitted a job of the same name.
+/// Another session, in which another `RayJob` submitted a job of the same name.
 fn restart_with_another(stage: &mut Stage<RayJobs>) {
     stage.ray.restart();
     stage.ray.set("train", ray::JobStatus::Running);
@@ -95,7 +95,7 @@ fn a_stop_goes_to_the_session_of_the_job_and_to_no_other() {
     assert!(!stage.said().contains("FailedToStopRayJob"));
 }
 
-/// The id was stopped before in this process, by another RayJob on a cluster of that name.
+/// The id was stopped before in this process, by another `RayJob` on a cluster of that name.
 #[test]
 fn a_stop_of_an_earlier_story_does_not_count_as_this_ones() {
     let mut stage = on_shared();
