@@ -134,6 +134,10 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
     let state = match status.job_status {
         JobStatus::Failed => DeploymentStatus::Failed,
         JobStatus::Succeeded | JobStatus::Stopped => DeploymentStatus::Complete,
+        // It was lost with its head or ran out of time: that Ray said nothing of its end does not begin it anew.
+        JobStatus::New | JobStatus::Pending | JobStatus::Running if status.end_time.is_some() => {
+            DeploymentStatus::Failed
+        }
         // What ran is not judged once more by the time that it had to begin.
         JobStatus::Pending | JobStatus::Running
             if !status.dashboard_url.is_empty()

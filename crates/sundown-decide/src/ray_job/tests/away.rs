@@ -313,6 +313,31 @@ fn a_mended_job_that_runs_is_not_judged_by_the_time_that_it_had_to_begin() {
     );
 }
 
+/// It was taken back to Running and lost a second time: one attempt counted twice.
+#[test]
+fn a_job_that_was_lost_before_its_spec_was_invalid_is_not_lost_again() {
+    let mut stage = running(a_ray_job());
+    let cluster = cluster_key(&stage);
+    stage.remove(&cluster);
+    stage.settle(&counter());
+    let failed = || (json!("Failed"), json!(1));
+    let seen = |stage: &Stage<RayJobs>| {
+        let status = stage.json(&counter())["status"].clone();
+        (
+            status["jobDeploymentStatus"].clone(),
+            status["failed"].clone(),
+        )
+    };
+    assert_eq!(seen(&stage), failed());
+    stage.edit(
+        &counter(),
+        "/status/jobDeploymentStatus",
+        json!("ValidationFailed"),
+    );
+    stage.settle(&counter());
+    assert_eq!(seen(&stage), failed());
+}
+
 #[test]
 fn a_service_that_is_refused_is_tried_again_only_along_with_something_new() {
     let mut stage = with_cluster(a_ray_job());
