@@ -2,9 +2,10 @@
 //! may bring as many values as its definition has choices.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::hash::{Hash as _, Hasher as _};
 
 use serde_json::Value;
+use xxhash_rust::xxh3::Xxh3;
 
 /// Up to here a look at each is cheaper than a hash.
 const UNINDEXED_MAX: usize = 16;
@@ -48,7 +49,7 @@ impl Choices {
 
 /// The same in every run.
 fn hash(value: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
+    let mut hasher = Xxh3::new();
     value.hash(&mut hasher);
     hasher.finish()
 }
