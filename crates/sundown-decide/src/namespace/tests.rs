@@ -228,10 +228,10 @@ fn what_is_left_is_not_counted_while_nothing_may_be_written() {
         .refusing(&elsewhere, "no")
         .caught_up();
     assert_eq!(decide(&scene).reason, Reason::Empties { count: 1 });
-    scene.facts.set_written(terminating().key(), at(0));
-    let decision = decide(&scene);
+    scene.facts.set_written(terminating().key(), at(7));
+    let decision = scene.decide(&terminating().key(), 7);
     assert_eq!(decision.reason, Reason::Told { left: 2 });
-    assert_eq!(decision.wake_at, Some(at(1)));
+    assert_eq!(decision.wake_at, Some(at(8)));
 }
 
 /// Always the first 64 were tried: as many refusals kept all others from being tried at all.
