@@ -96,7 +96,15 @@ impl Engine {
                 self.slots.iter_mut().for_each(|slot| slot.note_done(id));
                 self.read_instead(id, &write, now)
             }
-            Outcome::Unknown => self.read_again(id, &write, Pause::Always, now),
+            Outcome::Unknown => {
+                // It may have been written: who writes at most once a second counts from here.
+                if let Write::Patch { at, part, .. } = &write
+                    && *part == Part::Status
+                {
+                    self.state.facts.set_written(at.key().clone(), now);
+                }
+                self.read_again(id, &write, Pause::Always, now)
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus, Submissi
 use sundown_model::{Action, Decision, Object};
 
 use super::lapse::Lapse;
+use super::outcome::Failure;
 use super::reason::Reason;
 use super::view::{Scope, Sight};
 use super::{begin, cleanup, finalize, outcome, reset, running};
@@ -131,11 +132,12 @@ fn refuse(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
 /// The spec is valid again. A job that had begun goes on where its status says that it was.
 fn recover(sight: &Sight<'_>) -> Decision<Reason> {
     let status = &sight.job.status;
+    let is_lost = !status.job_status.is_terminal() && status.end_time.is_some();
     let state = match status.job_status {
         JobStatus::Failed => DeploymentStatus::Failed,
         JobStatus::Succeeded | JobStatus::Stopped => DeploymentStatus::Complete,
-        // It was lost with its head or ran out of time: that Ray said nothing of its end does not begin it anew.
-        JobStatus::New | JobStatus::Pending | JobStatus::Running if status.end_time.is_some() => {
+        // That Ray said nothing of its end does not begin it anew.
+        JobStatus::New | JobStatus::Pending | JobStatus::Running if is_lost => {
             DeploymentStatus::Failed
         }
         // What ran is not judged once more by the time that it had to begin.
@@ -153,10 +155,18 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
             }
         }
     };
+    let (reason, message) = if is_lost {
+        (
+            Failure::App.as_str().to_owned(),
+            "The Ray job had ended without a result before its spec became invalid".to_owned(),
+        )
+    } else {
+        (String::new(), String::new())
+    };
     let next = RayJobStatus {
         job_deployment_status: state,
-        reason: String::new(),
-        message: String::new(),
+        reason,
+        message,
         ..status.clone()
     };
     outcome::write(sight, next, Reason::Recovers)

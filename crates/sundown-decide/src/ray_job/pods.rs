@@ -52,8 +52,10 @@ pub(super) fn standing(sight: &Sight<'_>) -> Standing {
     let config = sight.scope.config;
     let lapses = config.lapses(Lapse::BeginsBesidePods)
         || (config.lapses(Lapse::TrustsSelector) && sight.job.selects_cluster());
-    // One that is there is of another: its pods are none of this job's business.
-    let is_of_other = matches!(sight.cluster, Cluster::There(..));
+    // One that is there is of another: its pods are none of this job's business. But a wait that has begun was for
+    // pods of this job's own, whoever made a cluster in their cluster's place meanwhile and points at it.
+    let is_of_other =
+        matches!(sight.cluster, Cluster::There(..)) && since(sight.object, &cluster.name).is_none();
     if cluster.name.is_empty() || is_of_other || lapses {
         return Standing::Gone;
     }
@@ -125,8 +127,8 @@ pub(super) fn cluster_of(pod: &Object) -> Option<ObjectKey> {
 /// another, and its pods are its own.
 fn pods_of(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
     let other = match &sight.cluster {
-        Cluster::Foreign(other) => Some(other.uid()),
-        Cluster::Absent | Cluster::There(..) => None,
+        Cluster::Foreign(other) | Cluster::There(other, _) => Some(other.uid()),
+        Cluster::Absent => None,
     };
     let is_left = |pod: &&Arc<Object>| {
         !has_ended(pod)
