@@ -346,14 +346,16 @@ impl<'a> Session<'a> {
 
     /// Says once what to do about a job that does not go on.
     fn advise(&mut self, stages: &[Stage]) {
-        let is_stuck = stages.iter().any(|it| it.state == State::Stuck) && self.ended.is_none();
+        let stuck = stages.iter().find(|it| it.state == State::Stuck);
+        let is_stuck = stuck.is_some() && self.ended.is_none();
         let now = Instant::now();
         self.stuck_at = is_stuck.then(|| self.stuck_at.unwrap_or(now));
         let is_long = self.stuck_at.is_some_and(|at| now - at >= STUCK_TIME);
         if is_long && !self.is_advised && !self.interrupt.is_stopping() {
             self.is_advised = true;
             let parts = self.target.parts(&self.snapshot);
-            let text = trouble::advice(&self.target, parts.job, self.plane.kubectl());
+            let cause = stuck.map_or("", |it| &it.text);
+            let text = trouble::advice(&self.target, parts.job, cause, self.plane.kubectl());
             self.screen.tell(&Event::Note { text: &text });
         }
         let parts = self.target.parts(&self.snapshot);

@@ -42,8 +42,14 @@ pub(super) fn waits_for(pod: &Value) -> Option<String> {
     Some(text(waiting, "/state/waiting/message").to_owned())
 }
 
-/// What to tell whoever waits for a job that cannot go on by itself: for how long, and what to do.
-pub(super) fn advice(target: &Target, job: Option<&Value>, kubectl: &Kubectl) -> String {
+/// What to tell whoever waits for a job that cannot go on by itself: why, which a line of the screen may be too short
+/// for, for how long, and what to do.
+pub(super) fn advice(
+    target: &Target,
+    job: Option<&Value>,
+    cause: &str,
+    kubectl: &Kubectl,
+) -> String {
     let word = target.word();
     let deadline = job.and_then(|job| job["spec"]["activeDeadlineSeconds"].as_u64());
     let until = match (target.kind, deadline) {
@@ -54,7 +60,7 @@ pub(super) fn advice(target: &Target, job: Option<&Value>, kubectl: &Kubectl) ->
         (Known::RayCluster | Known::Pod | Known::Service, _) => "indefinitely".to_owned(),
     };
     format!(
-        "{word} is stuck; waiting {until}. It continues when the cause is removed; to see more: \
+        "{word} is stuck: {cause}; waiting {until}. It continues when the cause is removed; to see more: \
          {}. Press Ctrl-C to stop it",
         kubectl.explain(&word, &target.namespace)
     )
@@ -190,11 +196,20 @@ mod tests {
             let job = json!({"apiVersion": api, "kind": kind, "spec": spec,
                 "metadata": {"name": "x", "namespace": "n", "uid": "u"}});
             let kubectl = Kubectl::of_data(Path::new("/d"));
-            advice(&Target::of(&job).unwrap(), Some(&job), &kubectl)
+            advice(
+                &Target::of(&job).unwrap(),
+                Some(&job),
+                "ErrImagePull: add a rule",
+                &kubectl,
+            )
         };
         let text = told("RayJob", json!({"activeDeadlineSeconds": 60}));
         assert!(
             text.contains("until activeDeadlineSeconds (60s) is reached"),
+            "{text}"
+        );
+        assert!(
+            text.starts_with("rayjob/x is stuck: ErrImagePull: add a rule; waiting"),
             "{text}"
         );
         let explain = "sundown explain rayjob/x --kubeconfig /d/kubeconfig -n n";
