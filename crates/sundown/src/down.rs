@@ -56,16 +56,16 @@ pub(crate) async fn run(arguments: &Down, output: Output) -> Result<ExitCode, Co
     };
     ended.not_deleted = not_deleted;
     forget_kubeconfig(&directory);
-    match output {
-        Output::Text => output::print(&in_words(&ended, &directory))?,
-        Output::Json => output::print_json(&ended)?,
+    let written = match output {
+        Output::Text => output::print(&in_words(&ended, &directory)),
+        Output::Json => output::print_json(&ended),
+    };
+    if ended.not_deleted.is_empty() {
+        written?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let is_done = ended.not_deleted.is_empty();
-    Ok(if is_done {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    // Without a reader the exit code still tells it.
+    Ok(ExitCode::FAILURE)
 }
 
 /// Ends everything of a data directory, by where its state lies; with text each step is told as it happens.
@@ -206,8 +206,7 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
     if !ended.not_deleted.is_empty() {
         text.push_str("\nNot deleted:\n");
         for it in &ended.not_deleted {
-            let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
-            let _ = writeln!(text, "  {}  {}", one_line(&row), one_line(&it.why));
+            let _ = writeln!(text, "  {}", it.in_words());
         }
         text.push('\n');
     }
@@ -245,12 +244,7 @@ mod tests {
 
     #[test]
     fn what_was_not_deleted_and_files_that_are_left_are_told() {
-        let held = NotDeleted {
-            kind: "job",
-            namespace: "n".into(),
-            name: "held".into(),
-            why: "finalizer a/b is not removed".into(),
-        };
+        let held = NotDeleted::of(["job", "n", "held"], "finalizer a/b is not removed");
         let mut ended = Ended {
             was_up: true,
             not_deleted: vec![held],
