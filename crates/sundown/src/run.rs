@@ -46,6 +46,7 @@ use session::{Options, Session};
 use signals::Signals;
 use snapshot::{Seen, Snapshot};
 use target::Target;
+use without_job::Removing;
 
 /// The exit code of a run that was stopped, as a shell tells it of SIGINT.
 const STOPPED: u8 = 130;
@@ -148,7 +149,8 @@ async fn follow(
         if !arguments.rm {
             return Ok(ExitCode::SUCCESS);
         }
-        return without_job::remove(&plane, &applied, screen, signals).await;
+        let removing = Removing::begin(plane, &applied, screen, signals);
+        return removing.run().await;
     };
     let options = Options {
         removes: arguments.rm,
