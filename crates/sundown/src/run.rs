@@ -10,6 +10,7 @@ mod manifest;
 mod offers;
 mod order;
 mod outcome;
+mod patience;
 mod plane;
 mod progress;
 mod remove;

@@ -8,6 +8,7 @@ mod going;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::apply::Applied;
@@ -27,7 +28,7 @@ use super::watch::Watches;
 use super::{GOING, STOPPED, trouble};
 use crate::complaint::Complaint;
 use crate::control::{Forwarded, Gone, Request};
-use crate::objects::text;
+use crate::objects::{Known, text};
 use errands::{Answered, Errands};
 use going::Beside;
 
@@ -61,10 +62,12 @@ pub(super) struct Session<'a> {
     /// When it is looked at the latest whether time alone has changed something.
     look_at: Instant,
     ended: Option<(Outcome, Instant)>,
-    /// What was there when the deletion was asked for, and how much that was.
-    deleting: (Vec<String>, usize),
+    /// What was there of the job when the deletion was asked for.
+    deleting: Vec<(Known, Value)>,
     /// The same, once the deletion was accepted.
-    deleted: Option<(Vec<String>, usize)>,
+    deleted: Option<Vec<(Known, Value)>>,
+    /// Since when only others can let go what is left of the job.
+    job_held_at: Option<Instant>,
     /// The stages at the end: what goes away after it says nothing about how far the job came.
     last: Option<Vec<Stage>>,
     /// The stages as they were told.
@@ -135,8 +138,9 @@ impl<'a> Session<'a> {
             begun_at: Instant::now(),
             look_at: Instant::now(),
             ended: None,
-            deleting: (Vec::new(), 0),
+            deleting: Vec::new(),
             deleted: None,
+            job_held_at: None,
             last: None,
             told: Vec::new(),
             awaited_at: None,
@@ -293,7 +297,6 @@ impl<'a> Session<'a> {
             self.logs.want(logs::wanted(&parts));
         }
         let cleanup = cleanup::of(&parts, self.plane.hello().deletes_finished);
-        let left = self.left_of_job().len();
         let stages = match &self.last {
             Some(last) => last.clone(),
             None => progress::stages(&parts),
@@ -306,6 +309,8 @@ impl<'a> Session<'a> {
         stages.push(self.clean_up(&cleanup));
         self.screen.show(&stages);
         self.advise(&stages);
+        self.give_up_beside();
+        let left = self.left_in_sight();
         let parts = self.target.parts(&self.snapshot);
         let sight = Sight {
             ended: self.ended.as_ref().map(|(_, at)| at.elapsed()),

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::apply::Applied;
 use super::interrupt::{Act, Interrupt, Sender};
+use super::patience::Around;
 use super::plane::Plane;
 use super::remove::{self, Removal, Undeleted};
 use super::screen::{Event, Screen};
@@ -20,6 +21,9 @@ use crate::kubectl::Kubectl;
 /// How long an object may take to go before it is told what it waits for.
 const WAIT_TOLD_TIME: Duration = Duration::from_secs(3);
 
+/// How often it is looked whether an object was waited for too long.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// A removal that is under way.
 pub(super) struct Removing<'a> {
     plane: Plane,
@@ -29,6 +33,7 @@ pub(super) struct Removing<'a> {
     interrupt: Interrupt,
     /// When it is told what is waited for.
     told_at: Instant,
+    look_at: Instant,
     screen: &'a mut Screen,
     signals: &'a mut Signals,
 }
@@ -49,6 +54,7 @@ impl<'a> Removing<'a> {
             stay,
             interrupt: Interrupt::None,
             told_at: Instant::now() + WAIT_TOLD_TIME,
+            look_at: Instant::now() + LOOK_INTERVAL,
             screen,
             signals,
         }
@@ -76,6 +82,7 @@ impl<'a> Removing<'a> {
                     }
                 },
                 () = sleep_until(self.told_at) => self.tell_wait(),
+                () = sleep_until(self.look_at) => self.look(),
             }
         }
         self.tell_end();
@@ -88,10 +95,19 @@ impl<'a> Removing<'a> {
 
     fn take(&mut self, failed: Option<Undeleted>) {
         if let Some(failed) = failed {
-            let text = format!("not deleted: {}: {}", failed.applied.object, failed.why);
-            self.screen.tell(&Event::Note { text: &text });
+            self.screen.tell(&Event::Note {
+                text: &failed.in_words(),
+            });
         }
         self.told_at = Instant::now() + WAIT_TOLD_TIME;
+    }
+
+    fn look(&mut self) {
+        let now = Instant::now();
+        self.look_at = now + LOOK_INTERVAL;
+        for failed in self.removal.give_up(Around::default(), now) {
+            self.take(Some(failed));
+        }
     }
 
     /// Some: the user does not want to wait for it.
