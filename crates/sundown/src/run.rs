@@ -56,8 +56,9 @@ const STOPPED: u8 = 130;
 const GOING: &str =
     "already deleting; press Ctrl-C again to exit now and leave the remaining objects";
 
-/// How long a run that was stopped waits for whoever reads what it said last.
-const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
+/// How long a run that was stopped waits for whoever reads what it said last: longer than standard error waits for
+/// standard output.
+const PARTING_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Runs a file to its end.
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
@@ -68,6 +69,11 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
     let mut signals = Signals::listen(screen.is_live())?;
     let end = follow(arguments, &manifest, &mut screen, &mut signals).await;
     if !is_written(&screen, &mut signals).await {
+        if let Err(complaint) = end {
+            screen.complain(&complaint);
+            // Nobody reads that either: the exit code still tells it.
+            let _ = timeout(PARTING_TIME_MAX, screen.told()).await;
+        }
         return Ok(ExitCode::from(STOPPED));
     }
     let end = match (end, screen.failure()) {
