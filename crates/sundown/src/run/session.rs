@@ -78,6 +78,8 @@ pub(super) struct Session<'a> {
     held_at: Option<Instant>,
     /// Kept open: the way to the dashboard of the pod of this address.
     dashboard: Option<Dashboard>,
+    /// When the way to it was refused last.
+    refused_at: Option<Instant>,
     /// Whether it was said that the logs are read.
     is_released: bool,
     /// Since when something cannot go on by itself.
@@ -146,6 +148,7 @@ impl<'a> Session<'a> {
             awaited_at: None,
             held_at: None,
             dashboard: None,
+            refused_at: None,
             is_released: false,
             stuck_at: None,
             is_advised: false,
@@ -410,6 +413,7 @@ impl<'a> Session<'a> {
         let open = self.dashboard.as_ref();
         if open.is_some_and(|it| it.address == address)
             || self.errands.is_opening()
+            || !may_ask_again(self.refused_at.map(|at| at.elapsed()))
             || self.ended.is_some()
             || !self.options.offers_dashboard
         {
@@ -435,11 +439,16 @@ impl<'a> Session<'a> {
                 self.screen.tell(&Event::Dashboard { url: &url });
                 self.dashboard = Some(Dashboard { address, open });
             }
-            // The next look tries again.
-            Answered::Opened(_, None) | Answered::Broken => {}
+            // A later look tries again.
+            Answered::Opened(_, None) | Answered::Broken => self.refused_at = Some(Instant::now()),
         }
         None
     }
+}
+
+/// Whether the way to a dashboard is asked for so long after it was refused: each refusal is news, after which it is looked.
+fn may_ask_again(refused: Option<Duration>) -> bool {
+    refused.is_none_or(|since| since >= LOOK_INTERVAL)
 }
 
 /// What is told when the control plane was ended on purpose, or with its data.
@@ -465,6 +474,15 @@ fn print(screen: &mut Screen, line: &Line) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It was asked for again at once, as often as the control plane could refuse it.
+    #[test]
+    fn a_dashboard_that_was_refused_is_not_asked_for_at_once() {
+        assert!(may_ask_again(None));
+        assert!(!may_ask_again(Some(Duration::ZERO)));
+        assert!(!may_ask_again(Some(LOOK_INTERVAL / 2)));
+        assert!(may_ask_again(Some(LOOK_INTERVAL)));
+    }
 
     /// A job whose data directory was removed was told to stay.
     #[test]
