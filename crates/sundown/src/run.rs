@@ -38,7 +38,7 @@ use crate::kubectl::Kubectl;
 use crate::objects::Known;
 use crate::{control, data};
 
-use apply::How;
+use apply::{Applied, How};
 use applying::{Applying, Stopped};
 use manifest::Manifest;
 use plane::{Plane, Start};
@@ -177,11 +177,8 @@ async fn check_and_apply(
         screen.tell(&Event::Note { text: &text });
     }
     check_plane(plane, screen).await?;
-    applying.run(plane).await?;
-    for applied in &applying.applied {
-        screen.tell(&Event::Applied(applied));
-    }
-    Ok(())
+    let mut tell = |applied: &Applied| screen.tell(&Event::Applied(applied));
+    applying.run(plane, &mut tell).await
 }
 
 fn tell_stopped(screen: &mut Screen, stopped: &Stopped) {

@@ -17,7 +17,7 @@ use super::interrupt::{Act, Interrupt, Sender};
 use super::logs::{self, Line, Logs};
 use super::order;
 use super::outcome::{self, Outcome};
-use super::plane::Plane;
+use super::plane::{self, Plane};
 use super::progress::{self, Stage, State};
 use super::screen::{Event, Screen};
 use super::signals::Signals;
@@ -453,13 +453,13 @@ fn may_ask_again(refused: Option<Duration>) -> bool {
 
 /// What is told when the control plane was ended on purpose, or with its data.
 fn plane_ended(word: &str, has_lost_its_data: bool) -> Complaint {
-    if has_lost_its_data {
-        return Complaint::new("the data directory was removed, and the control plane ended")
-            .help(format!("{word} and its pods ended with it"));
-    }
-    Complaint::new("the control plane was stopped").help(format!(
-        "{word} is kept; run the same file again to restart the control plane and follow it"
-    ))
+    plane::ended(has_lost_its_data).help(if has_lost_its_data {
+        format!("{word} and its pods ended with it")
+    } else {
+        format!(
+            "{word} is kept; run the same file again to restart the control plane and follow it"
+        )
+    })
 }
 
 fn print(screen: &mut Screen, line: &Line) {

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::apply::Applied;
 use super::interrupt::{Act, Interrupt, Sender};
 use super::patience::Around;
-use super::plane::Plane;
+use super::plane::{self, Plane};
 use super::remove::{self, Removal, Undeleted};
 use super::screen::{Event, Screen};
 use super::signals::Signals;
@@ -77,7 +77,7 @@ impl<'a> Removing<'a> {
                         }
                     }
                     Gone::Asked => {
-                        let complaint = told_to_end(self.plane.has_lost_its_data());
+                        let complaint = plane::ended(self.plane.has_lost_its_data());
                         return Err(self.with_left(complaint));
                     }
                 },
@@ -204,15 +204,6 @@ impl<'a> Removing<'a> {
     }
 }
 
-/// What is told when the control plane was ended on purpose, or with its data.
-fn told_to_end(has_lost_its_data: bool) -> Complaint {
-    Complaint::new(if has_lost_its_data {
-        "the data directory was removed, and the control plane ended"
-    } else {
-        "the control plane was stopped"
-    })
-}
-
 /// With what is left, and how it goes.
 fn naming(complaint: Complaint, left: &[Applied], kubectl: &Kubectl) -> Complaint {
     let (names, how) = (names(left).join(", "), remove::command(kubectl, left));
@@ -247,7 +238,7 @@ mod tests {
             value: Value::Null,
         };
         let kubectl = Kubectl::of_data(Path::new("/d"));
-        let told = naming(told_to_end(false), &[left], &kubectl).text();
+        let told = naming(plane::ended(false), &[left], &kubectl).text();
         let expect = "\
 error: the control plane was stopped
   = help: not deleted: configmap/held
@@ -255,7 +246,5 @@ error: the control plane was stopped
 kubectl --kubeconfig /d/kubeconfig delete -n team configmap/held
 ";
         assert_eq!(told, expect);
-        let told = told_to_end(true).text();
-        assert!(told.contains("the data directory was removed"), "{told}");
     }
 }
