@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::arguments::{Down, Output};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Graces, Held};
+use crate::kubectl::Sundown;
 use crate::objects::{self, Known, Unfinished};
 use crate::terminal::one_line;
 use crate::{data, output};
@@ -44,10 +45,14 @@ pub(crate) struct Ended {
 
 /// Ends what is up.
 pub(crate) async fn run(arguments: &Down, output: Output) -> Result<ExitCode, Complaint> {
-    let directory = data::directory(arguments.place.data_dir.as_deref())?;
+    let told = arguments.place.data_dir.as_deref();
+    let directory = data::directory(told)?;
+    let commands = Sundown::of(told);
     let state = data::find(&directory)?;
     let not_deleted = match &state {
-        Some(state) if arguments.delete => delete::all(&directory, state, output).await?,
+        Some(state) if arguments.delete => {
+            delete::all(&directory, state, &commands, output).await?
+        }
         Some(_) | None => Vec::new(),
     };
     let mut ended = match state {
@@ -57,7 +62,7 @@ pub(crate) async fn run(arguments: &Down, output: Output) -> Result<ExitCode, Co
     ended.not_deleted = not_deleted;
     forget_kubeconfig(&directory);
     let written = match output {
-        Output::Text => output::print(&in_words(&ended, &directory)),
+        Output::Text => output::print(&in_words(&ended, &directory, &commands)),
         Output::Json => output::print_json(&ended),
     };
     if ended.not_deleted.is_empty() {
@@ -180,7 +185,7 @@ fn is_alive(leftover: &str) -> bool {
     !["directory ", "socket "].iter().any(is_file)
 }
 
-fn in_words(ended: &Ended, directory: &Path) -> String {
+fn in_words(ended: &Ended, directory: &Path, commands: &Sundown) -> String {
     let mut text = String::new();
     if !ended.unfinished.is_empty() {
         text.push_str(
@@ -194,14 +199,13 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
         text.push('\n');
     }
     if !ended.clusters.is_empty() {
-        text.push_str(
-            "\nThese RayClusters will be recreated by the next `sundown up` or `sundown run`:\n",
-        );
+        text.push_str("\nThese RayClusters will be recreated when a control plane is up again:\n");
         for it in &ended.clusters {
             let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
             let _ = writeln!(text, "  {}", one_line(&row));
         }
-        text.push_str("to delete them: `sundown up`, then `sundown down --delete`\n\n");
+        let (up, down) = (commands.command("up"), commands.command("down --delete"));
+        let _ = writeln!(text, "to delete them: `{up}`, then `{down}`\n");
     }
     if !ended.not_deleted.is_empty() {
         text.push_str("\nNot deleted:\n");
@@ -218,7 +222,7 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
     let _ = writeln!(text, " ({})", directory.display());
     if ended.is_removing {
         text.push_str(
-            "files of ended pods are not removed yet; the next start or `sundown reset` continues\n",
+            "files of ended pods are not removed yet; the next start or a reset continues\n",
         );
     }
     text
@@ -237,9 +241,14 @@ mod tests {
             clusters: vec![Unfinished::of(Known::RayCluster, &cluster)],
             ..Ended::default()
         };
-        let text = in_words(&ended, Path::new("/d"));
+        let text = in_words(&ended, Path::new("/d"), &Sundown::of(None));
         assert!(text.contains("  raycluster/c -n n\n"), "{text}");
-        assert!(text.contains("sundown down --delete"), "{text}");
+        assert!(text.contains("`sundown down --delete`\n"), "{text}");
+        // Pasted without it, the commands deleted what another control plane has.
+        let there = Path::new("/d");
+        let text = in_words(&ended, there, &Sundown::of(Some(there)));
+        let how = "`sundown up --data-dir /d`, then `sundown down --delete --data-dir /d`\n";
+        assert!(text.contains(how), "{text}");
     }
 
     #[test]
@@ -250,13 +259,14 @@ mod tests {
             not_deleted: vec![held],
             ..Ended::default()
         };
-        let text = in_words(&ended, Path::new("/d"));
+        let commands = Sundown::of(None);
+        let text = in_words(&ended, Path::new("/d"), &commands);
         let row = "Not deleted:\n  job/held -n n  finalizer a/b is not removed\n";
         assert!(text.contains(row), "{text}");
         let end = "the control plane and its pods have stopped (/d)\n";
         assert!(text.ends_with(end), "{text}");
         ended.is_removing = true;
-        let text = in_words(&ended, Path::new("/d"));
+        let text = in_words(&ended, Path::new("/d"), &commands);
         assert!(text.contains("not removed yet"), "{text}");
     }
 

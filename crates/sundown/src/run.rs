@@ -34,7 +34,7 @@ use tokio::time::timeout;
 
 use crate::arguments::{Output, Run};
 use crate::complaint::Complaint;
-use crate::kubectl::Kubectl;
+use crate::kubectl::{Kubectl, Sundown};
 use crate::objects::Known;
 use crate::{control, data};
 
@@ -173,7 +173,8 @@ async fn check_and_apply(
     arguments: &Run,
     screen: &mut Screen,
 ) -> Result<(), Complaint> {
-    if let Some(text) = offers::note(plane, arguments.offers).await {
+    let commands = Sundown::of(arguments.place.data_dir.as_deref());
+    if let Some(text) = offers::note(plane, arguments.offers, &commands).await {
         screen.tell(&Event::Note { text: &text });
     }
     check_plane(plane, screen).await?;

@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::arguments::Output;
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError};
+use crate::kubectl::Sundown;
 use crate::objects::{self, Known, list_in, text};
 use crate::output;
 use crate::terminal::one_line;
@@ -72,15 +73,17 @@ enum Step {
 pub(super) async fn all(
     data: &Path,
     state: &Path,
+    commands: &Sundown,
     output: Output,
 ) -> Result<Vec<NotDeleted>, Complaint> {
     let held = match control::connect(data, state).await {
         Ok(held) => held,
         Err(ControlError::NotUp) => {
             let complaint = Complaint::new("no control plane is running");
-            return Err(complaint.at(data.display().to_string()).help(
-                "start one with `sundown up`; `sundown reset` removes everything that is stored",
-            ));
+            let (up, reset) = (commands.command("up"), commands.command("reset"));
+            return Err(complaint.at(data.display().to_string()).help(format!(
+                "start one with `{up}`; `{reset}` removes everything that is stored"
+            )));
         }
         Err(error) => return Err(error.complaint(data)),
     };

@@ -82,7 +82,7 @@ fn complaint(state: &Path, how: Whereabouts) -> Complaint {
     Complaint::new("the data directory is gone, and the control plane ends")
         .at(state.display().to_string())
         .because_of(&format!("it {how} while the control plane ran"))
-        .help("pods of this directory end as well; `sundown reset` removes what is stored in good order")
+        .help("pods of this directory end as well; a reset removes what is stored in good order")
 }
 
 /// Tells clients that this is the end, so that none of them starts another control plane there.
