@@ -26,9 +26,10 @@ use sundown_model::{
 };
 
 use crate::kinds::{JOB, POD};
-use view::{JobView, PodView, TRACKING};
+use view::{JobView, PodView};
 
 pub use reason::Reason;
+pub use view::TRACKING;
 
 /// What is decided on.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -199,7 +199,7 @@ pub(crate) fn refused(error: &OpenError) -> Complaint {
     let told = |revision: Option<sundown_store::Revision>| {
         revision.map_or_else(|| "not known".to_owned(), |revision| revision.to_string())
     };
-    let way_on = format!("sundown up --accept-loss-after {}", damage.way_on());
+    let way_on = format!("--accept-loss-after {}", damage.way_on());
     let loss = match damage.last_good {
         Some(_) => "to go on without what came after it",
         None => "to begin with nothing",
@@ -212,7 +212,9 @@ pub(crate) fn refused(error: &OpenError) -> Complaint {
         ))
         .help(format!("last good revision {}", told(damage.last_good)))
         .help("nothing was changed; a copy of the directory from a backup can take its place")
-        .help(format!("{loss}: {way_on} (the damaged files are kept)"))
+        .help(format!(
+            "{loss}: start it with {way_on} (the damaged files are kept)"
+        ))
 }
 
 /// What to do about a directory that is not used.
@@ -241,8 +243,8 @@ fn help(refusal: &Refusal) -> Vec<&'static str> {
             "look at it, and put back from a backup what belongs there",
             ANOTHER,
         ],
-        Refusal::PodsRun => vec!["end them: sundown down"],
-        Refusal::Unfinished => vec!["`sundown up` finishes it"],
+        Refusal::PodsRun => vec!["end them by `down` of this directory"],
+        Refusal::Unfinished => vec!["the next start finishes it"],
     }
 }
 

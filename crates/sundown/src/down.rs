@@ -15,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::arguments::{Down, Output};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Graces, Held};
+use crate::kubectl::Sundown;
 use crate::objects::{self, Known, Unfinished};
 use crate::terminal::one_line;
 use crate::{data, output};
@@ -44,10 +45,14 @@ pub(crate) struct Ended {
 
 /// Ends what is up.
 pub(crate) async fn run(arguments: &Down, output: Output) -> Result<ExitCode, Complaint> {
-    let directory = data::directory(arguments.place.data_dir.as_deref())?;
+    let told = arguments.place.data_dir.as_deref();
+    let directory = data::directory(told)?;
+    let commands = Sundown::of(told);
     let state = data::find(&directory)?;
     let not_deleted = match &state {
-        Some(state) if arguments.delete => delete::all(&directory, state, output).await?,
+        Some(state) if arguments.delete => {
+            delete::all(&directory, state, &commands, output).await?
+        }
         Some(_) | None => Vec::new(),
     };
     let mut ended = match state {
@@ -56,16 +61,16 @@ pub(crate) async fn run(arguments: &Down, output: Output) -> Result<ExitCode, Co
     };
     ended.not_deleted = not_deleted;
     forget_kubeconfig(&directory);
-    match output {
-        Output::Text => output::print(&in_words(&ended, &directory))?,
-        Output::Json => output::print_json(&ended)?,
+    let written = match output {
+        Output::Text => output::print(&in_words(&ended, &directory, &commands)),
+        Output::Json => output::print_json(&ended),
+    };
+    if ended.not_deleted.is_empty() {
+        written?;
+        return Ok(ExitCode::SUCCESS);
     }
-    let is_done = ended.not_deleted.is_empty();
-    Ok(if is_done {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    // Without a reader the exit code still tells it.
+    Ok(ExitCode::FAILURE)
 }
 
 /// Ends everything of a data directory, by where its state lies; with text each step is told as it happens.
@@ -180,7 +185,7 @@ fn is_alive(leftover: &str) -> bool {
     !["directory ", "socket "].iter().any(is_file)
 }
 
-fn in_words(ended: &Ended, directory: &Path) -> String {
+fn in_words(ended: &Ended, directory: &Path, commands: &Sundown) -> String {
     let mut text = String::new();
     if !ended.unfinished.is_empty() {
         text.push_str(
@@ -194,20 +199,18 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
         text.push('\n');
     }
     if !ended.clusters.is_empty() {
-        text.push_str(
-            "\nThese RayClusters will be recreated by the next `sundown up` or `sundown run`:\n",
-        );
+        text.push_str("\nThese RayClusters will be recreated when a control plane is up again:\n");
         for it in &ended.clusters {
             let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
             let _ = writeln!(text, "  {}", one_line(&row));
         }
-        text.push_str("to delete them: `sundown up`, then `sundown down --delete`\n\n");
+        let (up, down) = (commands.command("up"), commands.command("down --delete"));
+        let _ = writeln!(text, "to delete them: `{up}`, then `{down}`\n");
     }
     if !ended.not_deleted.is_empty() {
         text.push_str("\nNot deleted:\n");
         for it in &ended.not_deleted {
-            let row = format!("{}/{} -n {}", it.kind, it.name, it.namespace);
-            let _ = writeln!(text, "  {}  {}", one_line(&row), one_line(&it.why));
+            let _ = writeln!(text, "  {}", it.in_words());
         }
         text.push('\n');
     }
@@ -219,7 +222,7 @@ fn in_words(ended: &Ended, directory: &Path) -> String {
     let _ = writeln!(text, " ({})", directory.display());
     if ended.is_removing {
         text.push_str(
-            "files of ended pods are not removed yet; the next start or `sundown reset` continues\n",
+            "files of ended pods are not removed yet; the next start or a reset continues\n",
         );
     }
     text
@@ -238,31 +241,32 @@ mod tests {
             clusters: vec![Unfinished::of(Known::RayCluster, &cluster)],
             ..Ended::default()
         };
-        let text = in_words(&ended, Path::new("/d"));
+        let text = in_words(&ended, Path::new("/d"), &Sundown::of(None));
         assert!(text.contains("  raycluster/c -n n\n"), "{text}");
-        assert!(text.contains("sundown down --delete"), "{text}");
+        assert!(text.contains("`sundown down --delete`\n"), "{text}");
+        // Pasted without it, the commands deleted what another control plane has.
+        let there = Path::new("/d");
+        let text = in_words(&ended, there, &Sundown::of(Some(there)));
+        let how = "`sundown up --data-dir /d`, then `sundown down --delete --data-dir /d`\n";
+        assert!(text.contains(how), "{text}");
     }
 
     #[test]
     fn what_was_not_deleted_and_files_that_are_left_are_told() {
-        let held = NotDeleted {
-            kind: "job",
-            namespace: "n".into(),
-            name: "held".into(),
-            why: "finalizer a/b is not removed".into(),
-        };
+        let held = NotDeleted::of(["job", "n", "held"], "finalizer a/b is not removed");
         let mut ended = Ended {
             was_up: true,
             not_deleted: vec![held],
             ..Ended::default()
         };
-        let text = in_words(&ended, Path::new("/d"));
+        let commands = Sundown::of(None);
+        let text = in_words(&ended, Path::new("/d"), &commands);
         let row = "Not deleted:\n  job/held -n n  finalizer a/b is not removed\n";
         assert!(text.contains(row), "{text}");
         let end = "the control plane and its pods have stopped (/d)\n";
         assert!(text.ends_with(end), "{text}");
         ended.is_removing = true;
-        let text = in_words(&ended, Path::new("/d"));
+        let text = in_words(&ended, Path::new("/d"), &commands);
         assert!(text.contains("not removed yet"), "{text}");
     }
 

@@ -1,5 +1,6 @@
-//! The commands that users are told to run: each names the API server that it is meant for. Pasted without that, a
-//! command goes to whatever cluster the user's own kubeconfig points at. Pure.
+//! The commands that users are told to run: each names the API server or the data directory that it is meant for.
+//! Pasted without that, a command goes to whatever cluster the user's own kubeconfig points at, or to the control plane
+//! of another data directory. Pure.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,30 @@ impl Kubectl {
     }
 }
 
+/// Makes the commands of `sundown` itself for one data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Sundown {
+    /// None: the one that every command of this user takes.
+    data_dir: Option<PathBuf>,
+}
+
+impl Sundown {
+    /// `told`: what `--data-dir` says. A directory that a variable names is found by the command that is pasted, too.
+    pub(crate) fn of(told: Option<&Path>) -> Self {
+        let absolute = |it: &Path| std::path::absolute(it).unwrap_or_else(|_| it.to_owned());
+        Self {
+            data_dir: told.map(absolute),
+        }
+    }
+
+    /// A command, by its words.
+    pub(crate) fn command(&self, words: &str) -> String {
+        let place = self.data_dir.iter();
+        let place = place.map(|it| format!(" --data-dir {}", quoted(&it.display().to_string())));
+        format!("sundown {words}{}", place.collect::<String>())
+    }
+}
+
 fn place_in(namespace: Option<&str>) -> Option<String> {
     namespace.map(|it| format!("-n {}", quoted(it)))
 }
@@ -84,6 +109,20 @@ mod tests {
         );
         let of_the_user = Kubectl::with(None).command("get", Some("team"), &["pods"]);
         assert_eq!(of_the_user, "kubectl get -n team pods");
+    }
+
+    /// Pasted, `sundown down --delete` deleted the clusters and jobs of the default data directory.
+    #[test]
+    fn a_command_names_the_data_directory_that_was_told() {
+        let told = |place| Sundown::of(place).command("down --delete");
+        assert_eq!(told(None), "sundown down --delete");
+        let place = Path::new("/tmp/x y");
+        assert_eq!(
+            told(Some(place)),
+            "sundown down --delete --data-dir '/tmp/x y'"
+        );
+        let relative = told(Some(Path::new("x")));
+        assert!(relative.contains(" --data-dir /"), "{relative}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use sundown_disk::Hold;
 
 use crate::arguments::{Output, Reset};
 use crate::complaint::Complaint;
+use crate::kubectl::Sundown;
 use crate::{data, down, output};
 
 /// The way in, which a control plane that was killed leaves behind.
@@ -28,13 +29,15 @@ struct Told {
 
 /// Asks, ends, removes.
 pub(crate) async fn run(arguments: &Reset, output: Output) -> Result<ExitCode, Complaint> {
-    let directory = data::directory(arguments.place.data_dir.as_deref())?;
+    let told = arguments.place.data_dir.as_deref();
+    let directory = data::directory(told)?;
+    let commands = Sundown::of(told);
     // Looked at before anything is ended: who names another directory by mistake loses nothing.
     let Some(state) = data::find(&directory)? else {
         tell(&directory, Vec::new(), Vec::new(), output)?;
         return Ok(ExitCode::SUCCESS);
     };
-    if !arguments.yes && !agrees(&directory)? {
+    if !arguments.yes && !agrees(&directory, &commands)? {
         return Err(Complaint::new("nothing was removed").at(directory.display().to_string()));
     }
     down::end(&directory, &state, output).await?;
@@ -43,7 +46,8 @@ pub(crate) async fn run(arguments: &Reset, output: Output) -> Result<ExitCode, C
     if let Some(hold) = hold {
         remove_kubeconfig(&directory)?;
         hold.clear().map_err(|error| {
-            data::refused(&error).help("`sundown reset` again goes on where it stopped")
+            let again = commands.command("reset");
+            data::refused(&error).help(format!("`{again}` goes on where it stopped"))
         })?;
     }
     let kept = names(&directory);
@@ -74,12 +78,15 @@ fn remove_kubeconfig(directory: &Path) -> Result<(), Complaint> {
     })
 }
 
-fn agrees(directory: &Path) -> Result<bool, Complaint> {
+fn agrees(directory: &Path, commands: &Sundown) -> Result<bool, Complaint> {
     if !io::stdin().is_terminal() {
         return Err(Complaint::usage(
             "cannot ask for confirmation: standard input is not a terminal",
         )
-        .help("to go ahead without a prompt: sundown reset --yes"));
+        .help(format!(
+            "to go ahead without a prompt: {}",
+            commands.command("reset --yes")
+        )));
     }
     let mut stderr = io::stderr();
     write!(

@@ -10,6 +10,7 @@ mod manifest;
 mod offers;
 mod order;
 mod outcome;
+mod patience;
 mod plane;
 mod progress;
 mod remove;
@@ -33,11 +34,11 @@ use tokio::time::timeout;
 
 use crate::arguments::{Output, Run};
 use crate::complaint::Complaint;
-use crate::kubectl::Kubectl;
+use crate::kubectl::{Kubectl, Sundown};
 use crate::objects::Known;
 use crate::{control, data};
 
-use apply::How;
+use apply::{Applied, How};
 use applying::{Applying, Stopped};
 use manifest::Manifest;
 use plane::{Plane, Start};
@@ -46,6 +47,7 @@ use session::{Options, Session};
 use signals::Signals;
 use snapshot::{Seen, Snapshot};
 use target::Target;
+use without_job::Removing;
 
 /// The exit code of a run that was stopped, as a shell tells it of SIGINT.
 const STOPPED: u8 = 130;
@@ -54,8 +56,9 @@ const STOPPED: u8 = 130;
 const GOING: &str =
     "already deleting; press Ctrl-C again to exit now and leave the remaining objects";
 
-/// How long a run that was stopped waits for whoever reads what it said last.
-const PARTING_TIME_MAX: Duration = Duration::from_secs(1);
+/// How long a run that was stopped waits for whoever reads what it said last: longer than standard error waits for
+/// standard output.
+const PARTING_TIME_MAX: Duration = Duration::from_secs(2);
 
 /// Runs a file to its end.
 pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Complaint> {
@@ -66,6 +69,11 @@ pub(crate) async fn run(arguments: &Run, output: Output) -> Result<ExitCode, Com
     let mut signals = Signals::listen(screen.is_live())?;
     let end = follow(arguments, &manifest, &mut screen, &mut signals).await;
     if !is_written(&screen, &mut signals).await {
+        if let Err(complaint) = end {
+            screen.complain(&complaint);
+            // Nobody reads that either: the exit code still tells it.
+            let _ = timeout(PARTING_TIME_MAX, screen.told()).await;
+        }
         return Ok(ExitCode::from(STOPPED));
     }
     let end = match (end, screen.failure()) {
@@ -148,7 +156,8 @@ async fn follow(
         if !arguments.rm {
             return Ok(ExitCode::SUCCESS);
         }
-        return without_job::remove(&plane, &applied, screen, signals).await;
+        let removing = Removing::begin(plane, &applied, screen, signals);
+        return removing.run().await;
     };
     let options = Options {
         removes: arguments.rm,
@@ -164,15 +173,13 @@ async fn check_and_apply(
     arguments: &Run,
     screen: &mut Screen,
 ) -> Result<(), Complaint> {
-    if let Some(text) = offers::note(plane, arguments.offers).await {
+    let commands = Sundown::of(arguments.place.data_dir.as_deref());
+    if let Some(text) = offers::note(plane, arguments.offers, &commands).await {
         screen.tell(&Event::Note { text: &text });
     }
     check_plane(plane, screen).await?;
-    applying.run(plane).await?;
-    for applied in &applying.applied {
-        screen.tell(&Event::Applied(applied));
-    }
-    Ok(())
+    let mut tell = |applied: &Applied| screen.tell(&Event::Applied(applied));
+    applying.run(plane, &mut tell).await
 }
 
 fn tell_stopped(screen: &mut Screen, stopped: &Stopped) {

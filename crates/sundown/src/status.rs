@@ -12,6 +12,7 @@ use sundown_node::NodeError;
 use crate::arguments::{Output, Place};
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError, Held, Hello, Standing};
+use crate::kubectl::Sundown;
 use crate::objects::{self, Known, text};
 use crate::terminal::one_line;
 use crate::{data, output};
@@ -54,9 +55,10 @@ struct Running {
 
 /// Tells what is up.
 pub(crate) async fn run(place: &Place, output: Output) -> Result<ExitCode, Complaint> {
+    let commands = Sundown::of(place.data_dir.as_deref());
     let told = look(data::directory(place.data_dir.as_deref())?).await?;
     match output {
-        Output::Text => output::print(&in_words(&told))?,
+        Output::Text => output::print(&in_words(&told, &commands))?,
         Output::Json => output::print_json(&told)?,
     }
     Ok(ExitCode::from(u8::from(!told.up)))
@@ -141,18 +143,20 @@ async fn runs(held: &Held) -> Result<(Vec<Running>, Option<Resources>), Complain
     Ok((found, resources))
 }
 
-fn in_words(told: &Told) -> String {
+fn in_words(told: &Told, commands: &Sundown) -> String {
     let data = told.data.display();
     let (Some(hello), Some(standing)) = (&told.hello, &told.standing) else {
+        let (run, up) = (commands.command("run FILE"), commands.command("up"));
         let mut text = format!(
-            "no control plane is running\n\n  data  {data}\n\nto start one: sundown run FILE, or sundown up\n"
+            "no control plane is running\n\n  data  {data}\n\nto start one: {run}, or {up}\n"
         );
         if !told.orphans.is_empty() {
             let count = told.orphans.len();
             let _ = write!(
                 text,
-                "\n{count} of its pods still run: {}\n  to stop them: sundown down; to continue: sundown up\n",
-                one_line(&told.orphans.join(", "))
+                "\n{count} of its pods still run: {}\n  to stop them: {}; to continue: {up}\n",
+                one_line(&told.orphans.join(", ")),
+                commands.command("down")
             );
         }
         return text;
@@ -168,7 +172,7 @@ fn in_words(told: &Told) -> String {
     let ends = if standing.while_used {
         "automatically after 1 minute idle"
     } else {
-        "on `sundown down` or a signal"
+        "when it is told to (`down`), or on a signal"
     };
     let access = hello.authorization.warning();
     let access = access.map_or(String::new(), |warning| {
@@ -227,6 +231,24 @@ mod tests {
     use super::*;
     use crate::arguments::Authorization;
 
+    /// Pasted, they ended the control plane of the default data directory.
+    #[test]
+    fn what_to_do_about_orphans_names_their_data_directory() {
+        let told = Told {
+            up: false,
+            data: "/d".into(),
+            hello: None,
+            standing: None,
+            runs: Vec::new(),
+            resources: None,
+            orphans: vec!["default/p".to_owned()],
+        };
+        let text = in_words(&told, &Sundown::of(Some(std::path::Path::new("/d"))));
+        let how =
+            "to stop them: sundown down --data-dir /d; to continue: sundown up --data-dir /d\n";
+        assert!(text.ends_with(how), "{text}");
+    }
+
     #[test]
     fn says_what_is_up_and_what_runs() {
         let told = Told {
@@ -273,7 +295,7 @@ mod tests {
             )),
             orphans: Vec::new(),
         };
-        let text = in_words(&told);
+        let text = in_words(&told, &Sundown::of(None));
         assert!(text.contains("not started"), "{text}");
         assert!(text.contains("--authorization=AlwaysAllow"), "{text}");
         let rows = [

@@ -71,6 +71,8 @@ pub(crate) async fn run(
         embedded = start(arguments, &places, &ray) => embedded?,
         () = ends.asked() => return Ok(ExitCode::SUCCESS),
     };
+    // From here on it is noticed, before anyone reads that it is up and may move it.
+    let ground = Ground::of(places.data.as_deref());
     let kubeconfig = embedded
         .kubeconfig_path()
         .expect("started with a path for it")
@@ -93,7 +95,12 @@ pub(crate) async fn run(
         Output::Text => output::print(&text(&started))?,
         Output::Json => output::print_json(&started)?,
     }
-    serve(arguments, embedded, &started, control, ends).await
+    let up = Standing {
+        embedded,
+        ground,
+        control,
+    };
+    serve(arguments, up, &started, ends).await
 }
 
 fn check(arguments: &Up) -> Result<(), Complaint> {
@@ -104,14 +111,25 @@ fn check(arguments: &Up) -> Result<(), Complaint> {
     Ok(())
 }
 
+/// What a control plane stands on and answers with.
+struct Standing {
+    embedded: Embedded,
+    ground: Ground,
+    control: Option<Control>,
+}
+
 /// Serves until it is asked to end, a part fails, or nobody needs it any more.
 async fn serve(
     arguments: &Up,
-    mut embedded: Embedded,
+    up: Standing,
     started: &Started,
-    control: Option<Control>,
     mut ends: Ends,
 ) -> Result<ExitCode, Complaint> {
+    let Standing {
+        mut embedded,
+        ground,
+        control,
+    } = up;
     let local = embedded.local();
     let served = Arc::new(Served {
         hello: Hello {
@@ -130,7 +148,6 @@ async fn serve(
     });
     let mut is_down = served.is_down.subscribe();
     let clients = served.clients.subscribe();
-    let ground = Ground::of(started.data.as_deref());
     let control = control.map(Arc::new);
     let answering = answer_control(control.clone(), Arc::clone(&served));
     tokio::pin!(answering);

@@ -1,11 +1,12 @@
 //! A pod that uses its token, and floods the doors that it reaches.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 
 use super::Test;
+use super::manifests::{ANSWER_TIME_MAX, processor_time};
 use super::place::{Place, until};
 
 pub(super) const TESTS: &[Test] = &[
@@ -184,33 +185,31 @@ fn with_host_path(name: &str, path: &Path) -> String {
     )
 }
 
-/// How long others may wait while a pod floods the doors.
-const ANSWER_SECONDS_MAX: f64 = 1.0;
-
-/// Prints how long each door takes for an answer.
+/// Prints the name of each door that answers. A door that others keep shut reaches the bound of its socket: how long the
+/// others take says how busy the machine is.
 const ANSWERS: &str = r#"
-import socket, time
-def took(door, work):
-    begun_at = time.monotonic()
+import socket
+socket.setdefaulttimeout(20)
+def answers(door, work):
     work()
-    print(door, time.monotonic() - begun_at, flush=True)
+    print(door, flush=True)
 def name(): assert socket.gethostbyname("kubernetes.default.svc") == "10.88.0.1"
 def api(): assert ask("GET", "/api").status == 200
 def way_out():
     s = socket.create_connection(("10.88.0.1", 3128), timeout=20)
     s.sendall(b"CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n")
     assert s.recv(100).startswith(b"HTTP/1.1 ")
-took("names", name)
-took("api", api)
-took("egress", way_out)
+answers("names", name)
+answers("api", api)
+answers("egress", way_out)
 "#;
 
 fn a_flood_of_connections_leaves_others_alone(place: &Place) -> Result<()> {
     let up = place.up(&[])?;
     let list = || -> Result<Duration> {
-        let begun_at = Instant::now();
+        let before = processor_time(up.id())?;
         up.ask(&["get", "--raw", "/api/v1/namespaces/default/pods"])?;
-        Ok(begun_at.elapsed())
+        Ok(processor_time(up.id())?.saturating_sub(before))
     };
     let usual = list()?;
     // Each holds what it gets, and goes on when it gets no more.
@@ -240,18 +239,11 @@ time.sleep(1000)
         Ok(log.is_ok_and(|it| it.contains("flooded")))
     })?;
     // The administrator, and another pod at each of the three doors; a refusal of the last is an answer, too.
-    let took = list()?.saturating_sub(usual).as_secs_f64();
-    let mut times = vec![("kubectl, beyond what it needs".to_owned(), took)];
+    let took = list()?;
+    println!("  an answer takes the control plane {took:?} of the processor, {usual:?} before");
+    ensure!(took.saturating_sub(usual) < ANSWER_TIME_MAX, "{took:?}");
     let said = up.script("others", "python:3", &python(ANSWERS))?;
-    for line in said.lines() {
-        let (door, seconds) = line.split_once(' ').context("a door and a time")?;
-        times.push((door.to_owned(), seconds.parse().context(said.clone())?));
-    }
-    println!("  answered after seconds: {times:?}");
-    ensure!(times.len() == 4, "{said}");
-    for (door, seconds) in times {
-        ensure!(seconds < ANSWER_SECONDS_MAX, "{door}: {seconds} s");
-    }
+    ensure!(said == "names\napi\negress", "{said}");
     let open = descriptor_count(up.id())?;
     let limits = std::fs::read_to_string(format!("/proc/{}/limits", up.id()))?;
     let limit = limits

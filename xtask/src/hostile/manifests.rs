@@ -93,7 +93,7 @@ fn repeated() -> [(&'static str, String); 2] {
 
 /// How much of the processor's time an answer may take. Not of the clock's: other work of the machine would be
 /// counted as well.
-const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
+pub(super) const ANSWER_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// As the kernel counts for programs, on every machine that Sundown runs on.
 const TICKS_PER_SECOND: u64 = 100;
@@ -119,8 +119,8 @@ impl Timed<'_> {
     }
 }
 
-/// What a process has taken so far.
-fn processor_time(process: u32) -> Result<Duration> {
+/// What a process has taken of the processor's time so far.
+pub(super) fn processor_time(process: u32) -> Result<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
     let (_, after) = stat.rsplit_once(')').context("a name in parentheses")?;
     // In its own code and in the kernel: fields 14 and 15, of which the first here is field 3.

@@ -11,7 +11,7 @@ use super::indexes::Indexes;
 use crate::json::{after, instant, items, number, text};
 
 /// The finalizer that keeps a pod until its result is counted.
-pub(super) const TRACKING: &str = "batch.kubernetes.io/job-tracking";
+pub const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 /// Where the index of a pod stands.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 /// Who looks after a job that names nobody.

@@ -69,12 +69,13 @@ pub(super) fn advice(lack: &Resource<'_>, takers: &[Taker]) -> String {
     let mut text = format!("It needs {needs}, {free} of {all} free");
     text.push_str(&told(takers, name));
     text.push_str("; lower the requests");
-    // The node offers what it was started with: a flag beside a control plane that is up changes nothing.
+    // The node offers what it was started with: a flag beside a control plane that is up changes nothing. No command is
+    // told: pasted, it would end the control plane of another data directory.
     if let Some(flag) = flag(name, lack.taken.saturating_add(lack.in_line)) {
         // Writing to a string cannot fail.
         let _ = write!(
             text,
-            ", or offer more: `sundown down`, then `sundown up {flag}` (or `sundown run {flag} FILE`)"
+            ", or offer more: stop this control plane and start it again with {flag}"
         );
     }
     text
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!(
             advice,
             "It needs 0.5 CPU, 0 of 2 free (head 1, worker 1); lower the requests, or offer more: \
-             `sundown down`, then `sundown up --cpus 3` (or `sundown run --cpus 3 FILE`)"
+             stop this control plane and start it again with --cpus 3"
         );
     }
 
@@ -211,7 +212,7 @@ mod tests {
         assert_eq!(
             advice_of(&json!({ "memory": "700Mi" }), &has, &takers),
             "It needs 700Mi memory, 512Mi of 2Gi free (a 1.5Gi); lower the requests, or offer more: \
-             `sundown down`, then `sundown up --memory 3Gi` (or `sundown run --memory 3Gi FILE`)"
+             stop this control plane and start it again with --memory 3Gi"
         );
     }
 
@@ -221,7 +222,7 @@ mod tests {
         let takers = [taker("head", &json!({ "cpu": "8" }))];
         let (asks, has) = (json!({ "cpu": "4" }), json!({ "cpu": "8" }));
         let all = said_in_line(&asks, &has, &takers, &amounts(&json!({ "cpu": "4" })));
-        assert!(all[0].1.contains("`sundown up --cpus 16`"), "{all:?}");
+        assert!(all[0].1.ends_with("again with --cpus 16"), "{all:?}");
     }
 
     #[test]
@@ -241,7 +242,7 @@ mod tests {
         let takers = [taker("a", &json!({ "cpu": "4" }))];
         let text = advice_of(&json!({ "cpu": "1" }), &json!({ "cpu": "2" }), &takers);
         assert!(text.contains("0 of 2 free (a 4)"), "{text}");
-        assert!(text.contains("`sundown up --cpus 5`"), "{text}");
+        assert!(text.ends_with("again with --cpus 5"), "{text}");
     }
 
     #[test]

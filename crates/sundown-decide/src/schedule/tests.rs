@@ -127,8 +127,8 @@ fn why_something_does_not_fit_is_said_once() {
     let pod = a_pod("p", "3");
     let node = a_node();
     let message = "0/1 nodes are available: 1 Insufficient cpu. It needs 3 CPU, 2 of 2 free; \
-                   lower the requests, or offer more: `sundown down`, then `sundown up --cpus 3` \
-                   (or `sundown run --cpus 3 FILE`).";
+                   lower the requests, or offer more: stop this control plane and start it again with \
+                   --cpus 3.";
     assert_eq!(obstacle(&pod, &node), message);
     let decision = scene(&[&node, &pod]).decide(&Key::Round, 0);
     assert_eq!(decision.actions.len(), 2, "a condition and an event");

@@ -1,6 +1,7 @@
 //! `sundown down --delete`: jobs and clusters go before the control plane does, so that nothing comes back. How long
 //! they are waited for, and what is told meanwhile, is decided by a pure function of what is left.
 
+use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::time::{Instant, sleep};
 use crate::arguments::Output;
 use crate::complaint::Complaint;
 use crate::control::{self, ControlError};
+use crate::kubectl::Sundown;
 use crate::objects::{self, Known, list_in, text};
 use crate::output;
 use crate::terminal::one_line;
@@ -31,13 +33,21 @@ const KINDS: [Known; 3] = [Known::RayJob, Known::Job, Known::RayCluster];
 /// Finalizers that the garbage collector and the controllers of Sundown remove.
 const OF_SUNDOWN: [&str; 3] = ["foregroundDeletion", "orphan", FINALIZER_RAY_JOB];
 
-/// An object that is still there.
+/// An object that is still there, or a kind of which that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct NotDeleted {
-    pub(super) kind: &'static str,
-    pub(super) namespace: String,
-    pub(super) name: String,
-    pub(super) why: String,
+    kind: &'static str,
+    /// None: whatever there is of the kind.
+    #[serde(flatten)]
+    object: Option<Named>,
+    why: String,
+}
+
+/// Which object of a kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+struct Named {
+    namespace: String,
+    name: String,
 }
 
 /// An object that was asked to go, as it was seen last.
@@ -57,43 +67,56 @@ enum Step {
 }
 
 /// Deletes all jobs that have not come to their end and all clusters, and waits until they are gone; gives what is
-/// left.
+/// left. What an API server refuses or does not answer is left, and keeps nothing else up.
+///
+/// Errors: no control plane is up, or it does not answer at its socket, so that it could not be ended either.
 pub(super) async fn all(
     data: &Path,
     state: &Path,
+    commands: &Sundown,
     output: Output,
 ) -> Result<Vec<NotDeleted>, Complaint> {
     let held = match control::connect(data, state).await {
         Ok(held) => held,
         Err(ControlError::NotUp) => {
             let complaint = Complaint::new("no control plane is running");
-            return Err(complaint.at(data.display().to_string()).help(
-                "start one with `sundown up`; `sundown reset` removes everything that is stored",
-            ));
+            let (up, reset) = (commands.command("up"), commands.command("reset"));
+            return Err(complaint.at(data.display().to_string()).help(format!(
+                "start one with `{up}`; `{reset}` removes everything that is stored"
+            )));
         }
         Err(error) => return Err(error.complaint(data)),
     };
     let connection = sundown_driver::connect(Some(&held.kubeconfig)).await;
-    let client = connection.map_err(|error| Complaint::of(&error))?.client;
-    let found = look(&client).await;
-    let found = found.map_err(|error| Complaint::of(&error))?;
+    let client = match connection {
+        Ok(connection) => connection.client,
+        Err(error) => {
+            let of_kind = |kind| NotDeleted::all_of(kind, &error);
+            return Ok(KINDS.into_iter().map(of_kind).collect());
+        }
+    };
     let (mut going, mut left) = (Vec::new(), Vec::new());
-    for it in found.into_iter().filter(Going::is_to_go) {
-        match it.delete(&client).await {
-            Ok(()) => going.push(it),
-            Err(error) => left.push(it.not_deleted(error.to_string())),
+    for kind in KINDS {
+        let found = match list(&client, kind).await {
+            Ok(found) => found,
+            Err(error) => {
+                left.push(NotDeleted::all_of(kind, &error));
+                continue;
+            }
+        };
+        for it in found.into_iter().filter(Going::is_to_go) {
+            match it.delete(&client).await {
+                Ok(()) => going.push(it),
+                Err(error) => left.push(it.not_deleted(error.to_string())),
+            }
         }
     }
-    left.extend(until_gone(&client, going, output).await?);
+    left.extend(until_gone(&client, going, output).await);
     Ok(left)
 }
 
 /// Waits for all together; gives those that are left.
-async fn until_gone(
-    client: &Client,
-    mut going: Vec<Going>,
-    output: Output,
-) -> Result<Vec<NotDeleted>, Complaint> {
+async fn until_gone(client: &Client, mut going: Vec<Going>, output: Output) -> Vec<NotDeleted> {
     let begun_at = Instant::now();
     let mut told = None;
     loop {
@@ -101,20 +124,20 @@ async fn until_gone(
             Ok(found) => found,
             Err(error) => {
                 let all = going.iter().map(|it| it.not_deleted(error.to_string()));
-                return Ok(all.collect());
+                return all.collect();
             }
         };
         let (still, gone) = split(going, &found);
         for it in gone {
-            tell(output, &format!("{} deleted", it.name()))?;
+            tell(output, &format!("{} deleted", it.name()));
         }
         going = still;
         match step(&going, begun_at.elapsed()) {
-            Step::Done => return Ok(Vec::new()),
-            Step::GiveUp => return Ok(going.iter().map(|it| it.not_deleted(it.why())).collect()),
+            Step::Done => return Vec::new(),
+            Step::GiveUp => return going.iter().map(|it| it.not_deleted(it.why())).collect(),
             Step::Wait(said) => {
                 if let Some(said) = said.as_ref().filter(|_| said != told) {
-                    tell(output, said)?;
+                    tell(output, said);
                 }
                 told = said.or(told);
             }
@@ -127,17 +150,22 @@ async fn until_gone(
 async fn look(client: &Client) -> Result<Vec<Going>, kube::Error> {
     let mut all = Vec::new();
     for kind in KINDS {
-        let found = objects::list(client, kind, None).await?;
-        all.extend(found.into_iter().map(|object| Going { kind, object }));
+        all.extend(list(client, kind).await?);
     }
     Ok(all)
 }
 
-fn tell(output: Output, line: &str) -> Result<(), Complaint> {
+async fn list(client: &Client, kind: Known) -> Result<Vec<Going>, kube::Error> {
+    let found = objects::list(client, kind, None).await?;
+    let found = found.into_iter().map(|object| Going { kind, object });
+    Ok(found.collect())
+}
+
+fn tell(output: Output, line: &str) {
     if output == Output::Text {
-        output::print(&format!("{}\n", one_line(line)))?;
+        // A user who does not read it any more still wants the end.
+        let _ = output::print(&format!("{}\n", one_line(line)));
     }
-    Ok(())
 }
 
 /// Those that are still there, as they are now, and those that are gone.
@@ -212,12 +240,59 @@ impl Going {
     }
 
     fn not_deleted(&self, why: String) -> NotDeleted {
-        NotDeleted {
-            kind: self.kind.word(),
+        let object = Named {
             namespace: text(&self.object, "/metadata/namespace").to_owned(),
             name: text(&self.object, "/metadata/name").to_owned(),
+        };
+        NotDeleted {
+            kind: self.kind.word(),
+            object: Some(object),
             why,
         }
+    }
+}
+
+impl NotDeleted {
+    /// Whatever there is of a kind: it cannot be asked.
+    fn all_of(kind: Known, error: &(dyn Error + 'static)) -> Self {
+        let mut why = "cannot be listed".to_owned();
+        let mut cause = Some(error);
+        while let Some(error) = cause {
+            let text = error.to_string();
+            // Some print their cause themselves.
+            if !why.contains(&text) {
+                why = format!("{why}: {text}");
+            }
+            cause = error.source();
+        }
+        Self {
+            kind: kind.word(),
+            object: None,
+            why,
+        }
+    }
+
+    /// An object, by its kind, namespace and name.
+    #[cfg(test)]
+    pub(super) fn of([kind, namespace, name]: [&'static str; 3], why: &str) -> Self {
+        let object = Named {
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+        };
+        Self {
+            kind,
+            object: Some(object),
+            why: why.to_owned(),
+        }
+    }
+
+    /// For people.
+    pub(super) fn in_words(&self) -> String {
+        let what = match &self.object {
+            Some(it) => format!("{}/{} -n {}", self.kind, it.name, it.namespace),
+            None => format!("all of kind {}", self.kind),
+        };
+        format!("{}  {}", one_line(&what), one_line(&self.why))
     }
 }
 

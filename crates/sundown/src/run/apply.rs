@@ -70,15 +70,6 @@ pub(super) enum ApplyError {
     Refused(Complaint),
 }
 
-impl ApplyError {
-    /// What is told if nobody asks again.
-    pub(super) fn into_complaint(self) -> Complaint {
-        match self {
-            Self::Away(complaint) | Self::Refused(complaint) => complaint,
-        }
-    }
-}
-
 /// Where objects are applied.
 #[derive(Clone)]
 pub(super) struct Server<'a> {

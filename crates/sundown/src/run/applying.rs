@@ -2,17 +2,24 @@
 //! already. How one object is applied is left to `apply`.
 
 use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::timeout;
 
 use super::apply::{self, Applied, ApplyError, How, Role, Server};
 use super::manifest::{self, Manifest};
-use super::plane::Plane;
+use super::plane::{self, Plane};
 use super::remove;
 use super::snapshot::uid;
 use crate::complaint::Complaint;
+use crate::control::Gone;
 use crate::kubectl::Kubectl;
 
 /// How often the file is applied when the control plane is lost meanwhile.
 const TRIES_MAX: usize = 3;
+/// How long to wait for the word of a control plane that does not answer requests. One that ends says so before, and
+/// one that was killed closes its socket; one that is up says nothing.
+const WORD_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// A file that is being applied.
 #[derive(Debug)]
@@ -53,23 +60,45 @@ impl<'a> Applying<'a> {
         }
     }
 
-    /// Applies everything. Cancelled, it still knows what was applied.
-    pub(super) async fn run(&mut self, plane: &mut Plane) -> Result<(), Complaint> {
+    /// Applies everything and tells each object that is there. Cancelled, it still knows what was applied.
+    pub(super) async fn run(
+        &mut self,
+        plane: &mut Plane,
+        tell: &mut (dyn FnMut(&Applied) + Send),
+    ) -> Result<(), Complaint> {
         let mut tries = 1;
         loop {
-            match self.apply_once(plane).await {
+            let complaint = match self.apply_once(plane, tell).await {
                 Ok(()) => return Ok(()),
-                Err(ApplyError::Away(_)) if tries < TRIES_MAX => {
-                    self.begin_again();
-                    plane.join_again().await?;
+                Err(ApplyError::Refused(complaint)) => {
+                    self.under_way = None;
+                    return Err(self.naming(complaint, plane.kubectl()));
                 }
-                Err(error) => return Err(error.into_complaint()),
+                Err(ApplyError::Away(complaint)) => complaint,
+            };
+            let gone = timeout(WORD_TIME_MAX, plane.gone()).await.ok();
+            match after(gone, tries) {
+                Next::Again => {}
+                Next::Ended => {
+                    let ended = plane::ended(plane.has_lost_its_data());
+                    let ended = ended.at(plane.directory().display().to_string());
+                    return Err(self.naming(ended, plane.kubectl()));
+                }
+                Next::GiveUp => return Err(self.naming(complaint, plane.kubectl())),
             }
+            if let Err(complaint) = plane.join_again().await {
+                return Err(self.naming(complaint, plane.kubectl()));
+            }
+            self.begin_again();
             tries += 1;
         }
     }
 
-    async fn apply_once(&mut self, plane: &Plane) -> Result<(), ApplyError> {
+    async fn apply_once(
+        &mut self,
+        plane: &Plane,
+        tell: &mut (dyn FnMut(&Applied) + Send),
+    ) -> Result<(), ApplyError> {
         let server = Server {
             client: plane.client(),
             kubectl: plane.kubectl(),
@@ -87,13 +116,15 @@ impl<'a> Applying<'a> {
             };
             self.under_way = Some(manifest::name(object));
             match apply::apply(&server, object, role).await {
-                Ok(applied) => self.note(applied),
+                Ok(applied) => {
+                    if let Some(news) = self.note(applied) {
+                        tell(news);
+                    }
+                }
                 Err(ApplyError::Refused(complaint)) => {
                     let file = self.file.display();
                     let complaint = complaint.help(format!("in {file}, document {}", index + 1));
-                    return Err(ApplyError::Refused(
-                        self.refused(complaint, plane.kubectl()),
-                    ));
+                    return Err(ApplyError::Refused(complaint));
                 }
                 Err(error @ ApplyError::Away(_)) => return Err(error),
             }
@@ -101,16 +132,18 @@ impl<'a> Applying<'a> {
         Ok(())
     }
 
-    /// What was found as it should be may have been made by this run before the control plane was lost.
-    fn note(&mut self, mut applied: Applied) {
+    /// What was found as it should be may have been made by this run before the control plane was lost. Some: it was not
+    /// told before.
+    fn note(&mut self, mut applied: Applied) -> Option<&Applied> {
         let same = |it: &&Applied| it.path == applied.path && uid(&it.value) == uid(&applied.value);
-        if let Some(before) = self.before.iter().find(same)
-            && applied.how == How::Unchanged
-        {
+        let before = self.before.iter().find(same);
+        let is_news = before.is_none() || applied.how != How::Unchanged;
+        if let Some(before) = before.filter(|_| !is_news) {
             applied.how = before.how;
         }
         self.under_way = None;
         self.applied.push(applied);
+        self.applied.last().filter(|_| is_news)
     }
 
     fn begin_again(&mut self) {
@@ -130,8 +163,13 @@ impl<'a> Applying<'a> {
         all.filter(|it| it.how != How::Unchanged).cloned().collect()
     }
 
-    fn refused(&self, complaint: Complaint, kubectl: &Kubectl) -> Complaint {
+    /// With what is there although the file was not applied to its end.
+    fn naming(&self, complaint: Complaint, kubectl: &Kubectl) -> Complaint {
         let made = self.made();
+        let complaint = match &self.under_way {
+            Some(it) => complaint.help(format!("{it} may have been applied")),
+            None => complaint,
+        };
         if made.is_empty() {
             return complaint;
         }
@@ -155,6 +193,25 @@ impl<'a> Applying<'a> {
             objects: names(&made),
             remove: remove::command(kubectl, &made),
         }
+    }
+}
+
+/// What follows when a control plane did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// Join it, or start it again.
+    Again,
+    /// It was told to end, and is not started again.
+    Ended,
+    GiveUp,
+}
+
+/// Decides by what it said, if anything, and by how often it did not answer.
+fn after(gone: Option<Gone>, tries: usize) -> Next {
+    match gone {
+        Some(Gone::Asked) => Next::Ended,
+        Some(Gone::Lost) | None if tries < TRIES_MAX => Next::Again,
+        Some(Gone::Lost) | None => Next::GiveUp,
     }
 }
 
@@ -212,6 +269,45 @@ mod tests {
             "what was applied is kept; job/j may have been applied too",
             "configmap/made configmap/changed",
         );
+    }
+
+    /// One that `sundown down` had ended was started again.
+    #[test]
+    fn a_control_plane_that_was_told_to_end_is_not_started_again() {
+        for (gone, tries, expect) in [
+            (Some(Gone::Asked), 1, Next::Ended),
+            (Some(Gone::Lost), 1, Next::Again),
+            (Some(Gone::Lost), TRIES_MAX, Next::GiveUp),
+            (None, 2, Next::Again),
+            (None, TRIES_MAX, Next::GiveUp),
+        ] {
+            assert_eq!(after(gone, tries), expect, "{gone:?} {tries}");
+        }
+    }
+
+    /// What had been made was named if the server refused the next object, and not if it went away.
+    #[test]
+    fn what_is_there_is_named_whatever_ends_the_run() {
+        let manifest = Manifest {
+            objects: Vec::new(),
+            job: None,
+            duplicates: Vec::new(),
+        };
+        let mut applying = Applying::new(Path::new("f"), &manifest, "n");
+        assert!(applying.note(object("a", How::Created)).is_some());
+        applying.begin_again();
+        let again = applying.note(object("a", How::Unchanged));
+        assert!(again.is_none(), "told twice");
+        applying.under_way = Some("configmap/b".to_owned());
+        let kubectl = Kubectl::of_data(Path::new("/d"));
+        let told = applying.naming(plane::ended(false), &kubectl).text();
+        let expect = "\
+error: the control plane was stopped
+  = help: configmap/b may have been applied
+  = help: applied before it, and kept: configmap/a; \
+to remove: kubectl --kubeconfig /d/kubeconfig delete -n n configmap/a
+";
+        assert_eq!(told, expect);
     }
 
     #[test]

@@ -8,20 +8,21 @@ use sundown_model::Quantity;
 
 use super::plane::Plane;
 use crate::arguments::Offers;
+use crate::kubectl::Sundown;
 use crate::objects::{send, text};
 
 /// What to tell; None if what was asked for is offered, or cannot be told.
-pub(super) async fn note(plane: &Plane, asked: Offers) -> Option<String> {
+pub(super) async fn note(plane: &Plane, asked: Offers, commands: &Sundown) -> Option<String> {
     if plane.was_started || asked == Offers::default() {
         return None;
     }
     let path = format!("/api/v1/nodes/{NODE_NAME}");
     let node = send(&plane.client(), Method::GET, &path, &Value::Null).await;
-    difference(asked, &node.ok()?)
+    difference(asked, &node.ok()?, commands)
 }
 
 /// The first flag that the node does not follow.
-fn difference(asked: Offers, node: &Value) -> Option<String> {
+fn difference(asked: Offers, node: &Value, commands: &Sundown) -> Option<String> {
     let flags = [
         ("--cpus", "cpu", asked.cpus),
         ("--memory", "memory", asked.memory),
@@ -32,8 +33,9 @@ fn difference(asked: Offers, node: &Value) -> Option<String> {
         (!is_so).then(|| {
             format!(
                 "{flag} {} ignored: the running control plane offers {offered}; \
-                 run `sundown down` first",
-                asked.map_or_else(String::new, Quantity::canonical)
+                 run `{}` first",
+                asked.map_or_else(String::new, Quantity::canonical),
+                commands.command("down")
             )
         })
     })
@@ -41,6 +43,8 @@ fn difference(asked: Offers, node: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use serde_json::json;
 
     use super::*;
@@ -52,11 +56,17 @@ mod tests {
             cpus: Quantity::parse(cpus),
             memory: Quantity::parse(memory),
         };
-        assert_eq!(difference(asked("8000m", "2048Mi"), &node), None);
-        assert_eq!(difference(asked("", ""), &node), None);
-        let text = difference(asked("8", "4Gi"), &node).unwrap();
+        let commands = Sundown::of(Some(Path::new("/d")));
+        let difference = |asked| difference(asked, &node, &commands);
+        assert_eq!(difference(asked("8000m", "2048Mi")), None);
+        assert_eq!(difference(asked("", "")), None);
+        let text = difference(asked("8", "4Gi")).unwrap();
+        assert!(
+            text.ends_with("run `sundown down --data-dir /d` first"),
+            "{text}"
+        );
         assert!(text.starts_with("--memory 4Gi ignored"), "{text}");
         assert!(text.contains("offers 2Gi"), "{text}");
-        assert!(difference(asked("2", ""), &node).is_some());
+        assert!(difference(asked("2", "")).is_some());
     }
 }

@@ -120,6 +120,15 @@ impl Plane {
     }
 }
 
+/// What is told when a control plane was ended on purpose, or with its data.
+pub(super) fn ended(has_lost_its_data: bool) -> Complaint {
+    Complaint::new(if has_lost_its_data {
+        "the data directory was removed, and the control plane ended"
+    } else {
+        "the control plane was stopped"
+    })
+}
+
 /// What a directory is known by: device and inode.
 type Ground = (u64, u64);
 

@@ -12,14 +12,13 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::apply::{Applied, How};
+use super::patience::{self, Around, OTHERS_TIME_MAX};
 use super::snapshot::uid;
 use super::waits::Wait;
 use crate::complaint::Complaint;
 use crate::kubectl::Kubectl;
 use crate::objects;
 
-/// How long an object may wait for finalizers that nothing of Sundown removes.
-const OTHERS_TIME_MAX: Duration = Duration::from_secs(30);
 /// How long a server that is overloaded or has a trouble of its own is asked again.
 const TROUBLE_TIME_MAX: Duration = Duration::from_secs(30);
 const GONE_INTERVAL: Duration = Duration::from_millis(50);
@@ -35,6 +34,8 @@ pub(super) struct Removal {
     left: Vec<Applied>,
     /// Each of them as it was seen last, by its path.
     seen: BTreeMap<String, Value>,
+    /// Since when only others can let an object go, by its path.
+    held_at: BTreeMap<String, Instant>,
     failed: Vec<Undeleted>,
     news: mpsc::Receiver<(String, News)>,
     _tasks: JoinSet<()>,
@@ -45,6 +46,13 @@ pub(super) struct Removal {
 pub(super) struct Undeleted {
     pub(super) applied: Applied,
     pub(super) why: String,
+}
+
+impl Undeleted {
+    /// For people.
+    pub(super) fn in_words(&self) -> String {
+        format!("not deleted: {}: {}", self.applied.object, self.why)
+    }
 }
 
 /// What became of one object.
@@ -93,6 +101,7 @@ impl Removal {
         Self {
             left: all,
             seen: BTreeMap::new(),
+            held_at: BTreeMap::new(),
             failed: Vec::new(),
             news,
             _tasks: tasks,
@@ -130,14 +139,38 @@ impl Removal {
             return None;
         }
         let at = self.left.iter().position(|it| it.path == path)?;
-        let applied = self.left.remove(at);
-        self.seen.remove(path);
         let News::Failed(why) = news else {
+            self.left.remove(at);
+            self.seen.remove(path);
             return None;
         };
+        let applied = self.left.remove(at);
         let failed = Undeleted { applied, why };
         self.failed.push(failed.clone());
         Some(failed)
+    }
+
+    /// Gives up what only others could let go for too long, and gives those objects. To be called as time goes on.
+    pub(super) fn give_up(&mut self, around: Around<'_>, now: Instant) -> Vec<Undeleted> {
+        let left: Vec<(&Applied, &Value)> = self.seen().collect();
+        let failed = self.failed.iter();
+        let given_up: Vec<&Value> = failed
+            .filter_map(|it| self.seen.get(&it.applied.path))
+            .collect();
+        let held = patience::held(&left, &given_up, around);
+        self.held_at.retain(|path, _| held.contains(path));
+        for path in held {
+            self.held_at.entry(path).or_insert(now);
+        }
+        let is_over = |at: &Instant| now.saturating_duration_since(*at) >= OTHERS_TIME_MAX;
+        let over = self.held_at.iter().filter(|(_, at)| is_over(at));
+        let over: Vec<String> = over.map(|(path, _)| path.clone()).collect();
+        let failed = over.into_iter().filter_map(|path| {
+            let it = self.left.iter().find(|it| it.path == path)?;
+            let why = Wait::of(self.seen.get(&path)?).in_words(&it.object);
+            self.take(&path, News::Failed(why))
+        });
+        failed.collect()
     }
 }
 
@@ -167,15 +200,16 @@ async fn remove_all(
         let mut left = Vec::new();
         for mut going in all {
             let current = client.borrow().clone();
-            let news = match going.ask(&current).await {
+            let asked = going.ask(&current).await;
+            let code = asked.as_ref().err().and_then(objects::code);
+            if code.is_none() {
+                // It was answered, or no server was there that could be in trouble.
+                going.well_at = Instant::now();
+            }
+            let news = match asked {
                 Ok(news) => news,
                 Err(error) => {
-                    let code = objects::code(&error);
-                    let next = after(code, going.since.elapsed());
-                    if code.is_none() {
-                        // Nobody was there who could have done anything.
-                        going.since = Instant::now();
-                    }
+                    let next = after(code, going.well_at.elapsed());
                     pause = AWAY_PAUSE;
                     (next == After::GiveUp).then(|| News::Failed(error.to_string()))
                 }
@@ -197,9 +231,10 @@ async fn remove_all(
 struct Going {
     it: Applied,
     is_deleted: bool,
-    /// As it was seen last, and since when.
+    /// As it was seen last.
     before: Value,
-    since: Instant,
+    /// When the server was not in trouble last.
+    well_at: Instant,
 }
 
 impl Going {
@@ -208,7 +243,7 @@ impl Going {
             it,
             is_deleted: false,
             before: Value::Null,
-            since: Instant::now(),
+            well_at: Instant::now(),
         }
     }
 
@@ -218,7 +253,6 @@ impl Going {
         if !self.is_deleted {
             delete(client, &self.it.path, own).await?;
             self.is_deleted = true;
-            self.since = Instant::now();
             return Ok(None);
         }
         let found = objects::send(client, Method::GET, &self.it.path, &Value::Null).await;
@@ -228,14 +262,11 @@ impl Going {
             Err(error) if objects::is_missing(&error) => return Ok(Some(News::Gone)),
             Err(error) => return Err(error),
         };
-        if found != self.before {
-            self.since = Instant::now();
-            self.before.clone_from(&found);
-            return Ok(Some(News::Seen(found)));
+        if found == self.before {
+            return Ok(None);
         }
-        let wait = Wait::of(&found);
-        let is_over = wait.is_for_others() && self.since.elapsed() > OTHERS_TIME_MAX;
-        Ok(is_over.then(|| News::Failed(wait.in_words(&self.it.object))))
+        self.before.clone_from(&found);
+        Ok(Some(News::Seen(found)))
     }
 }
 
@@ -320,17 +351,49 @@ mod tests {
         assert_eq!(split(&all, None).0.len(), 4);
     }
 
+    fn removal(all: &[Applied]) -> Removal {
+        Removal {
+            left: all.to_vec(),
+            seen: BTreeMap::new(),
+            held_at: BTreeMap::new(),
+            failed: Vec::new(),
+            news: mpsc::channel(1).1,
+            _tasks: JoinSet::new(),
+        }
+    }
+
+    /// Others who wrote its status every 20 seconds were waited for without end.
+    #[test]
+    fn an_object_that_others_hold_is_given_up_however_often_they_change_it() {
+        let mut removal = removal(&[applied("a", Some("n"), How::Created)]);
+        let begun_at = Instant::now();
+        let seen = |number: u64, finalizers: &[&str]| {
+            let metadata = json!({"deletionTimestamp": "2026-01-01T00:00:00Z",
+                "finalizers": finalizers, "resourceVersion": number.to_string()});
+            News::Seen(json!({ "metadata": metadata }))
+        };
+        let mut at = |second: u64, finalizers: &[&str]| {
+            removal.take("/a", seen(second, finalizers));
+            let now = begun_at + Duration::from_secs(second);
+            let failed = removal.give_up(Around::default(), now);
+            failed.into_iter().map(|it| it.why).collect::<Vec<_>>()
+        };
+        let none = Vec::<String>::new();
+        assert_eq!(at(0, &["foregroundDeletion"]), none);
+        assert_eq!(at(10, &["x/y"]), none);
+        assert_eq!(at(30, &["x/y"]), none);
+        assert_eq!(at(39, &["x/y"]), none);
+        let why = "waiting for finalizer x/y of a to be removed";
+        assert_eq!(at(40, &["x/y"]), [why]);
+        assert_eq!(at(80, &["x/y"]), none);
+        assert!(removal.left().is_empty());
+    }
+
     /// The first that could not be deleted left the others undeleted and unnamed.
     #[test]
     fn an_object_that_does_not_go_keeps_no_other() {
         let all = ["a", "b", "c"].map(|it| applied(it, Some("n"), How::Created));
-        let mut removal = Removal {
-            left: all.to_vec(),
-            seen: BTreeMap::new(),
-            failed: Vec::new(),
-            news: mpsc::channel(1).1,
-            _tasks: JoinSet::new(),
-        };
+        let mut removal = removal(&all);
         assert!(removal.take("/b", News::Seen(json!({}))).is_none());
         assert_eq!(removal.seen().count(), 1);
         let failed = removal.take("/b", News::Failed("held".to_owned()));

@@ -17,7 +17,7 @@ use super::apply::Applied;
 use super::logs::{self, Incomplete};
 use super::outcome::Outcome;
 use super::progress::{Name, Stage, State};
-use writer::{Stream, Writer};
+use writer::{Order, Stream, Writer};
 
 use crate::arguments::Output;
 use crate::complaint::Complaint;
@@ -119,6 +119,10 @@ impl Screen {
         } else {
             Colours::Kept
         };
+        let order = match mode {
+            Mode::Live => Order::Strict,
+            Mode::Plain | Mode::Json => Order::Overtaking,
+        };
         Ok(Self {
             mode,
             has_colours: mode == Mode::Live && !no_color,
@@ -130,7 +134,7 @@ impl Screen {
             turn: 0,
             question: None,
             is_held: false,
-            writer: Writer::to(io::stdout(), io::stderr())?,
+            writer: Writer::to(io::stdout(), io::stderr(), order)?,
         })
     }
 
@@ -152,6 +156,11 @@ impl Screen {
     /// Returns when all that was shown is written. Cancel-safe.
     pub(super) async fn written(&self) {
         self.writer.done().await;
+    }
+
+    /// Returns when all that was told on standard error is written. Cancel-safe.
+    pub(super) async fn told(&self) {
+        self.writer.told().await;
     }
 
     /// Why logs could not be written, unless their reader just left.

@@ -8,6 +8,7 @@ mod going;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
 
 use super::apply::Applied;
@@ -16,7 +17,7 @@ use super::interrupt::{Act, Interrupt, Sender};
 use super::logs::{self, Line, Logs};
 use super::order;
 use super::outcome::{self, Outcome};
-use super::plane::Plane;
+use super::plane::{self, Plane};
 use super::progress::{self, Stage, State};
 use super::screen::{Event, Screen};
 use super::signals::Signals;
@@ -27,7 +28,7 @@ use super::watch::Watches;
 use super::{GOING, STOPPED, trouble};
 use crate::complaint::Complaint;
 use crate::control::{Forwarded, Gone, Request};
-use crate::objects::text;
+use crate::objects::{Known, text};
 use errands::{Answered, Errands};
 use going::Beside;
 
@@ -61,10 +62,12 @@ pub(super) struct Session<'a> {
     /// When it is looked at the latest whether time alone has changed something.
     look_at: Instant,
     ended: Option<(Outcome, Instant)>,
-    /// What was there when the deletion was asked for, and how much that was.
-    deleting: (Vec<String>, usize),
+    /// What was there of the job when the deletion was asked for.
+    deleting: Vec<(Known, Value)>,
     /// The same, once the deletion was accepted.
-    deleted: Option<(Vec<String>, usize)>,
+    deleted: Option<Vec<(Known, Value)>>,
+    /// Since when only others can let go what is left of the job.
+    job_held_at: Option<Instant>,
     /// The stages at the end: what goes away after it says nothing about how far the job came.
     last: Option<Vec<Stage>>,
     /// The stages as they were told.
@@ -75,6 +78,8 @@ pub(super) struct Session<'a> {
     held_at: Option<Instant>,
     /// Kept open: the way to the dashboard of the pod of this address.
     dashboard: Option<Dashboard>,
+    /// When the way to it was refused last.
+    refused_at: Option<Instant>,
     /// Whether it was said that the logs are read.
     is_released: bool,
     /// Since when something cannot go on by itself.
@@ -135,13 +140,15 @@ impl<'a> Session<'a> {
             begun_at: Instant::now(),
             look_at: Instant::now(),
             ended: None,
-            deleting: (Vec::new(), 0),
+            deleting: Vec::new(),
             deleted: None,
+            job_held_at: None,
             last: None,
             told: Vec::new(),
             awaited_at: None,
             held_at: None,
             dashboard: None,
+            refused_at: None,
             is_released: false,
             stuck_at: None,
             is_advised: false,
@@ -293,7 +300,6 @@ impl<'a> Session<'a> {
             self.logs.want(logs::wanted(&parts));
         }
         let cleanup = cleanup::of(&parts, self.plane.hello().deletes_finished);
-        let left = self.left_of_job().len();
         let stages = match &self.last {
             Some(last) => last.clone(),
             None => progress::stages(&parts),
@@ -306,6 +312,8 @@ impl<'a> Session<'a> {
         stages.push(self.clean_up(&cleanup));
         self.screen.show(&stages);
         self.advise(&stages);
+        self.give_up_beside();
+        let left = self.left_in_sight();
         let parts = self.target.parts(&self.snapshot);
         let sight = Sight {
             ended: self.ended.as_ref().map(|(_, at)| at.elapsed()),
@@ -405,6 +413,7 @@ impl<'a> Session<'a> {
         let open = self.dashboard.as_ref();
         if open.is_some_and(|it| it.address == address)
             || self.errands.is_opening()
+            || !may_ask_again(self.refused_at.map(|at| at.elapsed()))
             || self.ended.is_some()
             || !self.options.offers_dashboard
         {
@@ -430,22 +439,27 @@ impl<'a> Session<'a> {
                 self.screen.tell(&Event::Dashboard { url: &url });
                 self.dashboard = Some(Dashboard { address, open });
             }
-            // The next look tries again.
-            Answered::Opened(_, None) | Answered::Broken => {}
+            // A later look tries again.
+            Answered::Opened(_, None) | Answered::Broken => self.refused_at = Some(Instant::now()),
         }
         None
     }
 }
 
+/// Whether the way to a dashboard is asked for so long after it was refused: each refusal is news, after which it is looked.
+fn may_ask_again(refused: Option<Duration>) -> bool {
+    refused.is_none_or(|since| since >= LOOK_INTERVAL)
+}
+
 /// What is told when the control plane was ended on purpose, or with its data.
 fn plane_ended(word: &str, has_lost_its_data: bool) -> Complaint {
-    if has_lost_its_data {
-        return Complaint::new("the data directory was removed, and the control plane ended")
-            .help(format!("{word} and its pods ended with it"));
-    }
-    Complaint::new("the control plane was stopped").help(format!(
-        "{word} is kept; run the same file again to restart the control plane and follow it"
-    ))
+    plane::ended(has_lost_its_data).help(if has_lost_its_data {
+        format!("{word} and its pods ended with it")
+    } else {
+        format!(
+            "{word} is kept; run the same file again to restart the control plane and follow it"
+        )
+    })
 }
 
 fn print(screen: &mut Screen, line: &Line) {
@@ -460,6 +474,15 @@ fn print(screen: &mut Screen, line: &Line) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It was asked for again at once, as often as the control plane could refuse it.
+    #[test]
+    fn a_dashboard_that_was_refused_is_not_asked_for_at_once() {
+        assert!(may_ask_again(None));
+        assert!(!may_ask_again(Some(Duration::ZERO)));
+        assert!(!may_ask_again(Some(LOOK_INTERVAL / 2)));
+        assert!(may_ask_again(Some(LOOK_INTERVAL)));
+    }
 
     /// A job whose data directory was removed was told to stay.
     #[test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::logs::Reading;
+use super::patience::OTHERS_TIME_MAX;
 
 /// How long nothing may come of the logs of a job that has ended. On a machine that does a hundred things
 /// at once a log takes seconds to be opened; that nothing comes of any of them for so long does not
@@ -35,11 +36,39 @@ pub(super) struct Sight {
     /// Whether the deletion was asked for.
     pub(super) is_deleted: bool,
     /// What of the job is still there.
-    pub(super) left: usize,
+    pub(super) left: Left,
     /// What goes beside the job and is still there.
     pub(super) beside: usize,
     /// Whether the deletion of that was begun.
     pub(super) is_removing: bool,
+}
+
+/// What is there of a job that was deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    Nothing,
+    Going,
+    /// Only others can let it go, for so long.
+    Held(Duration),
+}
+
+impl Left {
+    /// Whether it keeps what stands beside it no longer.
+    fn frees_the_rest(self) -> bool {
+        match self {
+            Self::Nothing | Self::Held(_) => true,
+            Self::Going => false,
+        }
+    }
+
+    /// Whether it is waited for no longer.
+    fn is_over(self) -> bool {
+        match self {
+            Self::Nothing => true,
+            Self::Going => false,
+            Self::Held(time) => time >= OTHERS_TIME_MAX,
+        }
+    }
 }
 
 /// What the server is asked for, and may take long to answer.
@@ -72,8 +101,10 @@ pub(super) fn next(sight: Sight) -> Step {
     let has_ended = logs == Some(Logs::Done);
     let shall_go = sight.is_stopping || (sight.removes && has_ended);
     match (sight.is_deleted, shall_go) {
-        (true, _) if sight.left == 0 && sight.beside == 0 => Step::Finish,
-        (true, _) if sight.left == 0 && !sight.is_removing => Step::Remove,
+        (true, _) if sight.left.is_over() && sight.beside == 0 => Step::Finish,
+        (true, _) if sight.left.frees_the_rest() && sight.beside > 0 && !sight.is_removing => {
+            Step::Remove
+        }
         (false, _) if sight.asks == Some(Errand::Delete) => Step::Wait,
         (false, true) => Step::Delete,
         (false, false) if logs == Some(Logs::InVain) => Step::GiveUp,
@@ -117,7 +148,7 @@ mod tests {
         is_stopping: false,
         asks: None,
         is_deleted: false,
-        left: 3,
+        left: Left::Going,
         beside: 0,
         is_removing: false,
     };
@@ -237,7 +268,7 @@ mod tests {
             is_deleted: true,
             ..stopping
         };
-        check(deleted, |it| it.left = 0, Step::Finish);
+        check(deleted, |it| it.left = Left::Nothing, Step::Finish);
     }
 
     /// A Service of the file was waited for before it was deleted, without end.
@@ -250,13 +281,32 @@ mod tests {
             ..ENDED
         };
         check(deleted, |_| {}, Step::Wait);
-        check(deleted, |it| it.left = 0, Step::Remove);
+        check(deleted, |it| it.left = Left::Nothing, Step::Remove);
         let removing = Sight {
-            left: 0,
+            left: Left::Nothing,
             is_removing: true,
             ..deleted
         };
         check(removing, |_| {}, Step::Wait);
         check(removing, |it| it.beside = 0, Step::Finish);
+    }
+
+    /// Neither was ever reached: what stood beside the job was never asked to go, and the run had no end.
+    #[test]
+    fn a_job_that_others_hold_keeps_nothing_else_and_is_given_up() {
+        const LONG: Duration = OTHERS_TIME_MAX;
+        const SHORT: Duration = LONG.saturating_sub(Duration::from_millis(1));
+        let held = |time| Sight {
+            is_deleted: true,
+            left: Left::Held(time),
+            ..ENDED
+        };
+        check(held(SHORT), |_| {}, Step::Wait);
+        check(held(LONG), |_| {}, Step::Finish);
+        check(held(Duration::ZERO), |it| it.beside = 1, Step::Remove);
+        let removing = |it: &mut Sight| (it.beside, it.is_removing) = (1, true);
+        check(held(LONG), removing, Step::Wait);
+        check(held(SHORT), |it| it.is_removing = true, Step::Wait);
+        check(held(LONG), |it| it.is_removing = true, Step::Finish);
     }
 }

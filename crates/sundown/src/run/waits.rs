@@ -1,16 +1,20 @@
 //! What an object that is to go waits for, read off the object itself as a person would. Pure.
 
 use serde_json::Value;
+use sundown_decide::batch_job::TRACKING;
 use sundown_decide::kinds::{CLAIM_PROTECTION, VOLUME_PROTECTION};
+use sundown_kinds::constants::FINALIZER_RAY_JOB;
 
 use crate::objects::{list_in, text};
 
 /// What the API server and the collector add and remove themselves.
-const OF_THE_COLLECTOR: [&str; 2] = ["foregroundDeletion", "orphan"];
+pub(super) const OF_THE_COLLECTOR: [&str; 2] = ["foregroundDeletion", "orphan"];
 /// What goes when nothing uses a claim or a volume any more.
 const OF_STORAGE: [&str; 2] = [CLAIM_PROTECTION, VOLUME_PROTECTION];
 /// What goes when the last object of a definition is gone.
 const OF_DEFINITIONS: &str = "customresourcecleanup.apiextensions.k8s.io";
+/// What the controllers of jobs remove, with what they own.
+const OF_JOBS: [&str; 2] = [TRACKING, FINALIZER_RAY_JOB];
 
 /// Why an object is still there, the most telling first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -39,13 +43,14 @@ impl Wait {
         let metadata = &object["metadata"];
         let names = list_in(object, "/metadata/finalizers").iter();
         let names: Vec<&str> = names.filter_map(Value::as_str).collect();
-        let is_ours = |name: &&str| {
-            OF_THE_COLLECTOR.contains(name) || OF_STORAGE.contains(name) || *name == OF_DEFINITIONS
-        };
-        let others = names.iter().filter(|it| !is_ours(it));
+        let others = names.iter().filter(|it| is_of_others(it));
         let others: Vec<String> = others.map(|&it| it.to_owned()).collect();
         if metadata["deletionTimestamp"].is_null() {
             return Self::NotAsked;
+        }
+        // Who holds a pod may do so until its containers have ended: the server counts that down to 0.
+        if let Some(grace @ 1..) = metadata["deletionGracePeriodSeconds"].as_u64() {
+            return Self::Containers { grace };
         }
         if !others.is_empty() {
             return Self::Finalizers(others);
@@ -62,24 +67,7 @@ impl Wait {
         if !list_in(object, "/spec/finalizers").is_empty() {
             return Self::Content(content(object));
         }
-        match metadata["deletionGracePeriodSeconds"].as_u64() {
-            Some(grace) if grace > 0 => Self::Containers { grace },
-            _ => Self::Nothing,
-        }
-    }
-
-    /// Whether it may take for ever: nothing of ours ends this wait.
-    pub(super) fn is_for_others(&self) -> bool {
-        match self {
-            Self::Finalizers(_) => true,
-            Self::Containers { .. }
-            | Self::Content(_)
-            | Self::Users
-            | Self::Instances
-            | Self::NotAsked
-            | Self::Dependents
-            | Self::Nothing => false,
-        }
+        Self::Nothing
     }
 
     /// Of the object of this name.
@@ -106,6 +94,13 @@ impl Wait {
             Self::Nothing => format!("{name} is being deleted"),
         }
     }
+}
+
+/// Whether nothing of Sundown removes a finalizer.
+pub(super) fn is_of_others(finalizer: &str) -> bool {
+    let ours = OF_THE_COLLECTOR.iter().chain(&OF_STORAGE);
+    let mut ours = ours.chain(&OF_JOBS).chain([&OF_DEFINITIONS]);
+    !ours.any(|it| *it == finalizer)
 }
 
 /// The most telling wait of some objects, each with its name, in words.
@@ -183,11 +178,8 @@ mod tests {
             let wait = Wait::of(&object);
             assert_eq!(wait.in_words("x"), expect, "{object}");
             // A claim that its pod still used was given up as if nothing of ours could help it.
-            assert_eq!(
-                wait.is_for_others(),
-                expect.contains("finalizer"),
-                "{object}"
-            );
+            let is_for_others = matches!(wait, Wait::Finalizers(_));
+            assert_eq!(is_for_others, expect.contains("finalizer"), "{object}");
         }
     }
 

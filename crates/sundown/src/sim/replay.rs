@@ -24,7 +24,7 @@ struct Tally {
 pub(crate) fn run(path: &Path, output: Output) -> Result<ExitCode, Complaint> {
     let flight = read_flight(path).map_err(|error| {
         Complaint::of(&error)
-            .help("name a file that `sundown up --flight-record DIR` wrote, or DIR")
+            .help("name a file that a control plane with --flight-record DIR wrote, or DIR")
     })?;
     let place = path.display().to_string();
     let mut tally = Tally::default();

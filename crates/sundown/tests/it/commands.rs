@@ -66,10 +66,10 @@ fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
     check(&["db", "dump", "-o", "json"], 1, json)
 }
 
-/// A command without its kubeconfig was pasted, and deleted the job of the same name on another cluster. One module
-/// makes all of them; here it is looked for others.
+/// A command without its kubeconfig was pasted, and deleted the job of the same name on another cluster; one without its
+/// data directory deleted what another control plane had. One module makes all of them; here it is looked for others.
 #[test]
-fn no_command_of_kubectl_is_printed_without_its_kubeconfig() -> Result<()> {
+fn no_command_is_printed_without_what_it_is_meant_for() -> Result<()> {
     let mut found = Vec::new();
     look(
         &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
@@ -79,7 +79,16 @@ fn no_command_of_kubectl_is_printed_without_its_kubeconfig() -> Result<()> {
     Ok(())
 }
 
-/// Lines outside of comments and tests that begin a command of kubectl.
+/// Commands that end, change or delete what they find.
+const COMMANDS: [&str; 5] = [
+    "kubectl ",
+    "sundown up",
+    "sundown down",
+    "sundown run",
+    "sundown reset",
+];
+
+/// Lines outside of comments and tests that begin such a command. Examples of the help name none to be pasted.
 fn look(directory: &Path, found: &mut Vec<String>) -> Result<()> {
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -88,14 +97,17 @@ fn look(directory: &Path, found: &mut Vec<String>) -> Result<()> {
             continue;
         }
         let name = path.file_name().unwrap_or_default();
-        if name == "kubectl.rs" || name == "tests.rs" {
+        if ["kubectl.rs", "tests.rs", "arguments.rs"]
+            .iter()
+            .any(|it| name == *it)
+        {
             continue;
         }
         let text = fs::read_to_string(&path)?;
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let code = code.lines().map(str::trim);
         let code = code.filter(|it| !it.starts_with("//") && !it.starts_with("let kubectl "));
-        let commands = code.filter(|it| it.contains("kubectl "));
+        let commands = code.filter(|it| COMMANDS.iter().any(|command| it.contains(command)));
         found.extend(commands.map(|it| format!("{}: {it}", path.display())));
     }
     Ok(())

@@ -1,11 +1,16 @@
 //! What `sundown down` says of what stays, and how `--delete` ends, by the shipped binary.
 
 use std::fs;
+use std::path::Path;
+use std::process::Stdio;
 
 use anyhow::Result;
+use http::Method;
+use serde_json::json;
+use sundown_testing::TestBound;
 
 use crate::home::Home;
-use crate::process::{stderr, stdout};
+use crate::process::{Up, call, stderr, stdout, sundown};
 
 /// Its head does not start, which makes it no less a cluster that comes back.
 const CLUSTER: &str = "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: demo}\nspec:\n  \
@@ -59,5 +64,61 @@ fn down_names_what_comes_back_and_goes_down_though_something_cannot_be_deleted()
         "{said}"
     );
     assert_eq!(home.alive()?, Vec::<String>::new());
+    Ok(())
+}
+
+/// A control plane without pods, with two jobs that never end.
+async fn with_two_jobs(home: &Path) -> Result<Up> {
+    let up = Up::start_durable(home, &[])?;
+    let client = sundown_driver::connect(Some(Path::new(up.kubeconfig()))).await?;
+    for name in ["one", "two"] {
+        let pods = json!({"spec": {"restartPolicy": "Never",
+            "containers": [{"name": "main", "image": "busybox"}]}});
+        let job = json!({"metadata": {"name": name}, "spec": {"template": pods}});
+        let request = http::Request::builder()
+            .method(Method::POST)
+            .uri("/apis/batch/v1/namespaces/default/jobs")
+            .header("content-type", "application/json");
+        let request = request.body(job.to_string().into_bytes())?;
+        client.client.request_text(request).await?;
+    }
+    Ok(up)
+}
+
+/// It ended at the first word that was not read, with success, and everything stayed up.
+#[tokio::test(flavor = "multi_thread")]
+async fn down_goes_to_its_end_when_its_reader_leaves() -> Result<()> {
+    let _bound = TestBound::of_this_test();
+    let home = tempfile::tempdir()?;
+    let mut up = with_two_jobs(home.path()).await?;
+    let mut command = sundown(home.path(), &["down", "--delete"]);
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    drop(child.stdout.take());
+    let ended = sundown_testing::end(&mut child, "the end of `sundown down --delete`")?;
+    assert!(up.has_ended()?, "the control plane is up: {ended}");
+    Ok(())
+}
+
+/// An API server that did not answer the first question kept everything up.
+#[tokio::test(flavor = "multi_thread")]
+async fn down_goes_to_its_end_when_nothing_can_be_listed_or_deleted() -> Result<()> {
+    let _bound = TestBound::of_this_test();
+    let good = "server: https://127.0.0.1:";
+    for (bad, code, why) in [
+        ("server: https://127.0.0.1:1/", 1, "cannot be listed"),
+        ("server: [", 1, "cannot be listed"),
+        (good, 0, "stopped"),
+    ] {
+        let home = tempfile::tempdir()?;
+        let mut up = with_two_jobs(home.path()).await?;
+        let kubeconfig = fs::read_to_string(up.kubeconfig())?;
+        assert!(kubeconfig.contains(good), "{kubeconfig}");
+        fs::write(up.kubeconfig(), kubeconfig.replace(good, bad))?;
+        let output = call(home.path(), &["down", "--delete"])?;
+        let said = stdout(&output);
+        assert!(up.has_ended()?, "{bad}: {said}{}", stderr(&output));
+        assert_eq!(output.status.code(), Some(code), "{bad}: {said}");
+        assert!(said.contains(why), "{bad}: {said}");
+    }
     Ok(())
 }

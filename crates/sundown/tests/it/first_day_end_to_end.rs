@@ -225,17 +225,18 @@ impl Drop for Stopped {
 /// A job that writes without end.
 const NOISY: &str = "while :; do echo a line that is written again and again; done";
 
-/// The run waited in a write, and heard nothing.
+/// The run waited in a write, and heard nothing. Then it heard, and its last words were lost behind that write.
 #[test]
 fn a_signal_is_heard_while_nobody_reads() -> Result<()> {
     let Some(home) = Home::new()? else {
         return Ok(());
     };
     let file = home.job("noisy", NOISY)?;
+    let said = home.path().join("said");
     let mut command = sundown(home.path(), &["run", "--rm", &file]);
     let mut child = command
         .stdout(Stdio::piped())
-        .stderr(Stdio::null())
+        .stderr(fs::File::create(&said)?)
         .spawn()?;
     let pipe = child.stdout.take().context("stdout is piped")?;
     until_full(&pipe)?;
@@ -243,6 +244,12 @@ fn a_signal_is_heard_while_nobody_reads() -> Result<()> {
     let ended = sundown_testing::end(&mut child, "the end of a run that nobody reads")?;
     assert_eq!(ended.code(), Some(130));
     drop(pipe);
+    let said = fs::read_to_string(&said)?;
+    assert!(said.contains("deleting job/noisy"), "{said}");
+    assert!(
+        said.contains("removed: job/noisy, 1 pod, configmap/noisy"),
+        "{said}"
+    );
     assert_eq!(home.status()?["runs"], serde_json::json!([]));
     Ok(())
 }

@@ -15,5 +15,6 @@ mod node_end_to_end;
 mod other_users;
 mod plane;
 mod process;
+mod removal_end_to_end;
 mod run_end_to_end;
 mod up;

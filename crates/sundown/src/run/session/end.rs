@@ -1,17 +1,21 @@
 //! How a run comes to its end: what is let go and deleted, what is told of it, and the exit code.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use serde_json::Value;
 use sundown_model::path::part;
 
 use super::Session;
 use super::errands::About;
 use crate::complaint::Complaint;
+use crate::objects::Known;
 use crate::run::apply::Applied;
-use crate::run::cleanup::Cleanup;
+use crate::run::cleanup::{self, Cleanup};
 use crate::run::outcome::Outcome;
 use crate::run::remove::{self, Undeleted};
 use crate::run::screen::Event;
+use crate::run::snapshot::uid;
 use crate::run::{STOPPED, progress};
 use crate::terminal::one_line;
 
@@ -35,7 +39,8 @@ impl Session<'_> {
     }
 
     pub(super) fn delete(&mut self) {
-        self.deleting = self.left();
+        let owned = self.owned().into_iter();
+        self.deleting = owned.map(|(kind, it)| (kind, it.clone())).collect();
         self.errands.delete(self.plane.clients(), self.about());
     }
 
@@ -60,8 +65,9 @@ impl Session<'_> {
     /// Some object beside the job does not go; the others do.
     pub(super) fn tell_undeleted(&mut self, failed: Option<Undeleted>) {
         if let Some(failed) = failed {
-            let text = format!("not deleted: {}: {}", failed.applied.object, failed.why);
-            self.screen.tell(&Event::Note { text: &text });
+            self.screen.tell(&Event::Note {
+                text: &failed.in_words(),
+            });
         }
     }
 
@@ -76,15 +82,23 @@ impl Session<'_> {
     }
 
     pub(super) fn finish(&mut self, cleanup: Cleanup) -> Result<ExitCode, Complaint> {
+        let deleted = self.deleted.take();
+        let held = match deleted {
+            Some(_) => self.undeleted_of_job(),
+            None => Vec::new(),
+        };
+        for it in &held {
+            self.tell_undeleted(Some(it.clone()));
+        }
         self.tell_result();
-        let failed = remove::undeleted(self.beside.failed());
-        match (self.deleted.take(), cleanup) {
-            (Some((mut names, count)), _) => {
-                let undeleted = names_of(&failed);
-                names.retain(|it| !undeleted.contains(it));
+        let undeleted: Vec<Undeleted> = held.iter().chain(self.beside.failed()).cloned().collect();
+        let failed = remove::undeleted(&undeleted);
+        match (deleted, cleanup) {
+            (Some(deleted), _) => {
+                let (names, count) = self.removed(&deleted, &failed);
                 self.screen.tell(&Event::Removed {
                     objects: &names,
-                    count: count.saturating_sub(failed.len()),
+                    count,
                     is_all: self.beside.stay.is_empty() && failed.is_empty(),
                 });
                 // What stays with `--rm` was there before this run.
@@ -105,7 +119,23 @@ impl Session<'_> {
         if self.interrupt.is_stopping() {
             return Ok(ExitCode::from(STOPPED));
         }
-        result(&self.target.word(), end, self.beside.failed())
+        result(&self.target.word(), end, &undeleted)
+    }
+
+    /// What was deleted and is gone, as kubectl names it, and how much that is.
+    fn removed(&self, deleted: &[(Known, Value)], failed: &[Applied]) -> (Vec<String>, usize) {
+        let roots = failed.iter().map(|it| uid(&it.value).to_owned());
+        let stays = self.snapshot.descendants(&roots.collect());
+        let stays: BTreeSet<&str> = stays.into_iter().map(|(_, it)| uid(it)).collect();
+        let gone = deleted.iter().filter(|(_, it)| !stays.contains(uid(it)));
+        let gone: Vec<(Known, &Value)> = gone.map(|(kind, it)| (*kind, it)).collect();
+        let mut beside = names_of(self.beside.go());
+        let failed = names_of(failed);
+        beside.retain(|it| !failed.contains(it));
+        let count = gone.len() + beside.len();
+        let mut names = cleanup::kept(&gone);
+        names.append(&mut beside);
+        (names, count)
     }
 
     /// Names what stays, with the command that removes it if that is this run's to remove.
@@ -143,8 +173,6 @@ fn names_of(all: &[Applied]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::Value;
-
     use super::*;
     use crate::run::apply::How;
 

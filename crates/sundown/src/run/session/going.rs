@@ -10,11 +10,14 @@ use tokio::time::Instant;
 use super::Session;
 use crate::objects::{Known, text};
 use crate::run::apply::Applied;
+use crate::run::apply::How;
 use crate::run::cleanup::{self, Cleanup};
+use crate::run::patience::{self, Around};
 use crate::run::progress::{Name, Stage, State};
 use crate::run::remove::{self, Removal, Undeleted};
 use crate::run::snapshot::uid;
-use crate::run::waits;
+use crate::run::step::Left;
+use crate::run::waits::{self, Wait};
 
 /// How long nothing may go before it is told what is waited for: most of it takes less.
 const WAIT_TOLD_TIME: Duration = Duration::from_secs(3);
@@ -59,6 +62,11 @@ impl Beside {
         self.removal.is_some()
     }
 
+    /// All of it that goes.
+    pub(super) fn go(&self) -> &[Applied] {
+        &self.go
+    }
+
     /// What of it is still there and is waited for no longer.
     pub(super) fn failed(&self) -> &[Undeleted] {
         self.removal.as_ref().map_or(&[], Removal::failed)
@@ -98,10 +106,65 @@ impl Session<'_> {
         left
     }
 
+    /// How it stands about that.
+    pub(super) fn left_in_sight(&mut self) -> Left {
+        let of_job = self.left_of_job();
+        let is_empty = of_job.is_empty();
+        let is_held = patience::are_held(of_job.iter().map(|it| it.1));
+        let now = Instant::now();
+        self.job_held_at = is_held.then(|| self.job_held_at.unwrap_or(now));
+        match self.job_held_at {
+            _ if is_empty => Left::Nothing,
+            None => Left::Going,
+            Some(at) => Left::Held(now.saturating_duration_since(at)),
+        }
+    }
+
+    /// Gives up what stands beside the job and only others could let go, for too long.
+    pub(super) fn give_up_beside(&mut self) {
+        let Some(mut removal) = self.beside.removal.take() else {
+            return;
+        };
+        let of_job: Vec<&Value> = self.left_of_job().iter().map(|it| it.1).collect();
+        let around = Around {
+            snapshot: Some(&self.snapshot),
+            of_job: &of_job,
+        };
+        let failed = removal.give_up(around, Instant::now());
+        self.beside.removal = Some(removal);
+        for it in failed {
+            self.tell_undeleted(Some(it));
+        }
+    }
+
+    /// What of the job is there and is waited for no longer.
+    pub(super) fn undeleted_of_job(&self) -> Vec<Undeleted> {
+        let of_job = self.left_of_job().into_iter();
+        let undeleted = of_job.map(|(kind, it)| {
+            let object = format!("{}/{}", kind.word(), text(it, "/metadata/name"));
+            let why = Wait::of(it).in_words(&object);
+            let applied = Applied {
+                object,
+                namespace: Some(self.target.namespace.clone()),
+                how: How::Created,
+                path: String::new(),
+                value: it.clone(),
+            };
+            Undeleted { applied, why }
+        });
+        undeleted.collect()
+    }
+
+    /// What is there and goes by itself: the job, what it owns, and what the rest of the file owns.
+    pub(super) fn owned(&self) -> Vec<(Known, &Value)> {
+        let mut owned = self.snapshot.descendants(&self.roots());
+        owned.retain(|(_, it)| !self.beside.is_named(uid(it)));
+        owned
+    }
+
     /// All that is to go and is there, as kubectl names it, and how much that is. Each object counts once.
     pub(super) fn left(&self) -> (Vec<String>, usize) {
-        let mut left = self.snapshot.descendants(&self.roots());
-        left.retain(|(_, it)| !self.beside.is_named(uid(it)));
+        let left = self.owned();
         let mut names = cleanup::kept(&left);
         let beside = self.beside.left();
         names.extend(beside.iter().map(|it| it.object.clone()));
