@@ -72,9 +72,12 @@ impl Controller for Definitions {
             }
             // A definition that waits for many instances counts them all: it is not asked at each finalizer.
             Change::Updated { old, new } if old.is_deleting() && !new.key().resource.is(&CRD) => {
+                touch_by_owner(old, cache, touched);
                 touch_by_owner(new, cache, touched);
             }
-            Change::Updated { new, .. } => {
+            Change::Updated { old, new } => {
+                // The collector may have taken the reference that named an instance.
+                touch_by_owner(old, cache, touched);
                 touch(new, cache, touched);
                 touch_instances(new, cache, touched);
             }

@@ -9,6 +9,8 @@ pub enum Lapse {
     CountsEachEffect,
     /// Whatever is answered counts as done.
     BelievesAnswers,
+    /// A decision that waits for an instant ends a row of failures.
+    WaitsEndRows,
 }
 
 /// How the failures of a key are counted, and how long it waits for them.

@@ -10,6 +10,9 @@ use crate::backoff::retry_after;
 use crate::effect::EffectId;
 use crate::lapse::{Lapse, Patience};
 
+/// Failures that are further apart are not in a row.
+const ROW_GAP_MAX: SignedDuration = SignedDuration::from_mins(3);
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(bound = "K: Clone + Ord + Serialize + serde::de::DeserializeOwned")]
 pub(crate) struct Queue<K: Ord> {
@@ -38,6 +41,9 @@ struct Item {
     /// Decisions in a row of which an effect failed. Needs do not end the row, what was done does: a decision
     /// that asks first would else never be known to fail.
     failures: u32,
+    /// When the last of them failed.
+    #[serde(default)]
+    failed_at: Option<Timestamp>,
     /// What came of the effects of the last decision so far.
     #[serde(default)]
     last: LastDecision,
@@ -84,9 +90,13 @@ impl Item {
     fn fail(&mut self, failure: Failure, patience: Patience, now: Timestamp) {
         let before = std::mem::replace(&mut self.last, LastDecision::Failed);
         let counts_each = patience.lapse == Some(Lapse::CountsEachEffect);
+        if self.failed_at.is_some_and(|at| is_far(at, now)) {
+            self.failures = 0;
+        }
         if before != LastDecision::Failed || counts_each {
             self.failures += 1;
         }
+        self.failed_at = Some(now);
         if failure.pause == Pause::IfRepeated && self.failures == 1 {
             return;
         }
@@ -106,6 +116,11 @@ impl Item {
             self.last = LastDecision::Done;
         }
     }
+}
+
+/// Whether two failures are too far apart to be in a row: pauses grow to a minute.
+fn is_far(before: Timestamp, after: Timestamp) -> bool {
+    after.duration_since(before) > ROW_GAP_MAX
 }
 
 /// How an effect failed.
@@ -183,7 +198,10 @@ impl<K: Clone + Ord> Queue<K> {
     pub(crate) fn settle(&mut self, key: &K, wake_at: Option<Timestamp>, parked: bool) {
         let item = self.items.entry(key.clone()).or_default();
         item.parked = parked;
-        if item.waits.is_empty() {
+        // What waits for an instant may only wait for its next try: a status that is written once a second at most and
+        // comes to nothing each time would else never be known to fail in a row.
+        let ends_row = wake_at.is_none() || self.patience.lapse == Some(Lapse::WaitsEndRows);
+        if item.waits.is_empty() && ends_row {
             item.failures = 0;
         }
         self.set_timer(key, wake_at);

@@ -76,14 +76,15 @@ impl Engine {
         match outcome {
             Outcome::Done(Answer::Object(object)) => {
                 self.tell_of(id, &write, now);
-                self.note_accepted(&write, object.key(), now);
                 let believes = self.lapse == Some(Lapse::BelievesAnswers);
-                let how = if is_as_before(&write, &object) && !believes {
+                let is_changed = !is_as_before(&write, &object);
+                self.note_accepted(&write, object.key(), is_changed, now);
+                let how = if is_changed || believes {
+                    Resolved::Done
+                } else {
                     Resolved::Badly {
                         retry_after_seconds: None,
                     }
-                } else {
-                    Resolved::Done
                 };
                 let changes = self.write_through(object, now);
                 self.resolve(id, how, now);
@@ -139,13 +140,16 @@ impl Engine {
         }
     }
 
-    /// Remembers that a write was done: what kept it from being done before is over.
-    fn note_accepted(&mut self, write: &Write, key: &ObjectKey, now: Timestamp) {
+    /// Remembers that a write was done: what kept it from being done before is over. A status that stayed as it was
+    /// has not been written: the next try has its pause from that.
+    fn note_accepted(&mut self, write: &Write, key: &ObjectKey, is_changed: bool, now: Timestamp) {
         let facts = &mut self.state.facts;
         match write {
             Write::Delete { .. } | Write::Finish { .. } => facts.clear_refused_delete(key),
             Write::Patch { part, .. } if *part == Part::Status => {
-                facts.set_written(key.clone(), now);
+                if is_changed {
+                    facts.set_written(key.clone(), now);
+                }
             }
             Write::Patch { .. } | Write::Create(_) => facts.clear_refusal(key),
         }

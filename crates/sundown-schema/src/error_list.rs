@@ -19,6 +19,8 @@ pub struct ErrorList<T> {
     kept: Vec<T>,
     bytes: usize,
     count: usize,
+    /// Errors are counted and none is made.
+    counts_only: bool,
 }
 
 impl<T> Default for ErrorList<T> {
@@ -27,11 +29,39 @@ impl<T> Default for ErrorList<T> {
             kept: Vec::new(),
             bytes: 0,
             count: 0,
+            counts_only: false,
         }
     }
 }
 
 impl<T> ErrorList<T> {
+    /// A list that counts errors and keeps none: for a question whose answer is a number.
+    pub fn counting() -> Self {
+        Self {
+            counts_only: true,
+            ..Self::default()
+        }
+    }
+
+    /// An empty list for errors that go into this one later: it makes none that could not be kept here.
+    #[must_use]
+    pub fn part(&self) -> Self {
+        Self {
+            counts_only: !self.has_room(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether one more would be kept.
+    pub fn has_room(&self) -> bool {
+        !self.counts_only && self.kept.len() < ERRORS_MAX && self.bytes < ERRORS_BYTES_MAX
+    }
+
+    /// Counts errors that are told nowhere.
+    pub fn count_more(&mut self, count: usize) {
+        self.count += count;
+    }
+
     /// Those that are kept.
     pub fn kept(&self) -> &[T] {
         &self.kept
@@ -72,7 +102,7 @@ impl<T: Told> ErrorList<T> {
     /// The same of one that costs much: it is made only if it is kept.
     pub fn push_with(&mut self, error: impl FnOnce() -> T) {
         self.count += 1;
-        if self.kept.len() < ERRORS_MAX && self.bytes < ERRORS_BYTES_MAX {
+        if self.has_room() {
             let error = error();
             self.bytes += error.byte_count();
             self.kept.push(error);
@@ -156,5 +186,20 @@ mod tests {
         let large = "x".repeat(ERRORS_BYTES_MAX);
         let list: ErrorList<String> = (0..5).map(|_| large.clone()).collect();
         assert_eq!((list.kept().len(), list.len()), (1, 5));
+        let mut part = list.part();
+        part.push_with(|| unreachable!("there is no room where it would go"));
+        assert_eq!((part.kept().len(), part.len()), (0, 1));
+    }
+
+    #[test]
+    fn a_list_that_counts_makes_no_error() {
+        let mut list: ErrorList<String> = ErrorList::counting();
+        list.push_with(|| unreachable!("only the number is asked for"));
+        list.count_more(2);
+        assert_eq!((list.kept().len(), list.len()), (0, 3));
+        let mut told = ErrorList::from(["first".to_owned()]);
+        told.append(list);
+        assert_eq!((told.kept().len(), told.len()), (1, 4));
+        assert!(told.part().has_room());
     }
 }

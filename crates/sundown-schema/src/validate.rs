@@ -81,23 +81,19 @@ fn kind(schema: &Node, value: &Value, path: &str, out: &mut Problems) {
 
 fn junctors(checks: &Checks, value: &Value, path: &str, out: &mut Problems) {
     let unnamed = |why: String| Problem::invalid("", &Value::from(""), &why);
-    let run = |schema: &Ref| {
-        let mut problems = Problems::default();
-        node(schema, value, None, path, &mut problems);
-        problems
-    };
+    let alternatives = Alternatives { value, path };
     if !checks.any_of.is_empty() {
-        let results: Vec<_> = checks.any_of.iter().map(run).collect();
-        if !results.iter().any(Problems::is_empty) {
+        let counts = alternatives.judge(&checks.any_of);
+        if !counts.contains(&0) {
             out.push(unnamed(format!(
                 "{path:?} must validate at least one schema (anyOf)"
             )));
-            out.append(best(results));
+            alternatives.tell_best(&checks.any_of, &counts, out);
         }
     }
     if !checks.one_of.is_empty() {
-        let results: Vec<_> = checks.one_of.iter().map(run).collect();
-        let valid = results.iter().filter(|it| it.is_empty()).count();
+        let counts = alternatives.judge(&checks.one_of);
+        let valid = counts.iter().filter(|count| **count == 0).count();
         if valid != 1 {
             let found = if valid == 0 {
                 "Found none valid".to_owned()
@@ -109,13 +105,14 @@ fn junctors(checks: &Checks, value: &Value, path: &str, out: &mut Problems) {
             )));
         }
         if valid == 0 {
-            out.append(best(results));
+            alternatives.tell_best(&checks.one_of, &counts, out);
         }
     }
     if !checks.all_of.is_empty() {
-        let results: Vec<_> = checks.all_of.iter().map(run).collect();
-        let valid = results.iter().filter(|it| it.is_empty()).count();
-        for problems in results {
+        let mut valid = 0;
+        for schema in &checks.all_of {
+            let problems = alternatives.tell(schema, out.part());
+            valid += usize::from(problems.is_empty());
             out.append(problems);
         }
         if valid != checks.all_of.len() {
@@ -125,19 +122,48 @@ fn junctors(checks: &Checks, value: &Value, path: &str, out: &mut Problems) {
             )));
         }
     }
-    if checks.not.as_ref().is_some_and(|not| run(not).is_empty()) {
+    if let Some(not) = &checks.not
+        && alternatives.count(not) == 0
+    {
         out.push(unnamed(format!(
             "{path:?} must not validate the schema (not)"
         )));
     }
 }
 
-/// The result that came closest, the first of them.
-fn best(results: Vec<Problems>) -> Problems {
-    results
-        .into_iter()
-        .min_by_key(Problems::len)
-        .unwrap_or_default()
+/// One value under several schemas. Which of them it fits is asked by numbers: what is wrong under those that do not
+/// count is never put into words, since one word can list thousands of choices.
+struct Alternatives<'a> {
+    value: &'a Value,
+    path: &'a str,
+}
+
+impl Alternatives<'_> {
+    /// How much is wrong under each.
+    fn judge(&self, schemas: &[Ref]) -> Vec<usize> {
+        schemas.iter().map(|schema| self.count(schema)).collect()
+    }
+
+    fn count(&self, schema: &Ref) -> usize {
+        self.tell(schema, Problems::counting()).len()
+    }
+
+    /// Tells what is wrong under the one that came closest, the first of them.
+    fn tell_best(&self, schemas: &[Ref], counts: &[usize], out: &mut Problems) {
+        let best = counts.iter().zip(schemas).min_by_key(|(count, _)| **count);
+        let Some((count, schema)) = best else { return };
+        if out.has_room() {
+            out.append(self.tell(schema, out.part()));
+        } else {
+            out.count_more(*count);
+        }
+    }
+
+    /// Everything is judged, also what stays as it is.
+    fn tell(&self, schema: &Ref, mut into: Problems) -> Problems {
+        node(schema, self.value, None, self.path, &mut into);
+        into
+    }
 }
 
 fn text(checks: Option<&Checks>, value: &str, path: &str, out: &mut Problems) {

@@ -127,6 +127,8 @@ impl Mutation {
         #[cfg(feature = "mutants")]
         Self::Fails(sundown_engine::Lapse::CountsEachEffect),
         #[cfg(feature = "mutants")]
+        Self::Fails(sundown_engine::Lapse::WaitsEndRows),
+        #[cfg(feature = "mutants")]
         Self::Fails(sundown_engine::Lapse::BelievesAnswers),
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::GivesUpUntried),

@@ -5,7 +5,7 @@
 //! the first in the user's file. Types that read their own JSON, such as the `items` of a schema, are not
 //! looked into: upstream reads those without being strict.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -32,8 +32,15 @@ pub(super) fn findings(fact: &Fact, body: &[u8]) -> Vec<String> {
 #[derive(Debug, Default)]
 struct Notes {
     path: String,
-    told: BTreeSet<String>,
+    /// By what was wrong and where: most of what is found is found again, and only what is new is put into words.
+    told: BTreeMap<Finding, BTreeSet<String>>,
     found: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Finding {
+    Unknown,
+    Duplicate,
 }
 
 impl Notes {
@@ -47,14 +54,21 @@ impl Notes {
         before
     }
 
-    fn tell(&mut self, what: &str) {
+    fn tell(&mut self, finding: Finding) {
         if self.found.len() >= FINDINGS_MAX {
             return;
         }
-        let text = format!("{what} field {:?}", below("", Step::Member(&self.path)));
-        if self.told.insert(text.clone()) {
-            self.found.push(text);
+        let path = below("", Step::Member(&self.path));
+        let told = self.told.entry(finding).or_default();
+        if told.contains(&path) {
+            return;
         }
+        let what = match finding {
+            Finding::Unknown => "unknown",
+            Finding::Duplicate => "duplicate",
+        };
+        self.found.push(format!("{what} field {path:?}"));
+        told.insert(path);
     }
 }
 
@@ -136,12 +150,12 @@ impl<'de> Visitor<'de> for Walk<'_> {
             let before = self.notes.enter(&name);
             if let Some(holds) = self.holds.member(&name) {
                 if !seen.insert(name) {
-                    self.notes.tell("duplicate");
+                    self.notes.tell(Finding::Duplicate);
                 }
                 let notes = &mut *self.notes;
                 map.next_value_seed(Walk { holds, notes })?;
             } else {
-                self.notes.tell("unknown");
+                self.notes.tell(Finding::Unknown);
                 map.next_value::<IgnoredAny>()?;
             }
             self.notes.path.truncate(before);
@@ -229,6 +243,20 @@ mod tests {
         assert_eq!(found("core.v1.Pod", body), expect);
         assert!(found("core.v1.Pod", "{\"spec\":").is_empty());
         assert!(found("core.v1.Pod", "[1]").is_empty());
+    }
+
+    /// Each repetition was put into words before it was known to be one: most of a minute for a body of 3 MB.
+    #[test]
+    fn what_is_found_again_costs_no_words() {
+        let name = "\u{1}".repeat(4_096);
+        let again = r#""x":1,"#.repeat(500_000);
+        let name = serde_json::to_string(&name).unwrap();
+        let body = format!(
+            r#"{{"spec":{{"versions":[{{"schema":{{"openAPIV3Schema":{{"properties":{{{name}:{{{again}"x":1}}}}}}}}}}]}}}}"#
+        );
+        let kind =
+            "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition";
+        assert_eq!(found(kind, &body).len(), 1);
     }
 
     #[test]

@@ -285,6 +285,21 @@ fn of_instances_on_their_way_only_the_last_touches_the_definition() {
     assert!(!updates(held("one"), held("one").rv(9)));
 }
 
+/// It waited out its minute although the collector was through after a second.
+#[test]
+fn a_reference_to_an_instance_that_goes_touches_the_definition() {
+    let (sun, other) = (a("sun", "one"), a("configmap", "other"));
+    let scene = scene().seeing(&terminating()).seeing(&sun).seeing(&other);
+    let mut controller = scene.controller.clone();
+    for before in [a("pod", "planet"), a("pod", "planet").deleting(&["x"])] {
+        let old = before.clone().owned_by(&sun).owned_by(&other).build();
+        let new = before.owned_by(&other).rv(9).build();
+        let mut touched = BTreeSet::new();
+        controller.observe(&Change::Updated { old, new }, &scene.cache, &mut touched);
+        assert!(touched.contains(&definition().key()));
+    }
+}
+
 #[test]
 fn finalizers_of_others_on_the_definition_stay() {
     let both = emptied().deleting(&["example.com/x", CLEANUP]);

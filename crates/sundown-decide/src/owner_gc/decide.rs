@@ -192,15 +192,11 @@ fn collect(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<
 
 /// The object is on its way out; the collector's own finalizers are its business.
 fn deleting(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Reason> {
-    // The finalizer goes only after we know whether we have to be let go by an orphaning owner.
-    let orphaning_is_open = judged.iter().any(|(_, it)| matches!(it, Standing::Ask(_)));
-    let needs = if orphaning_is_open {
-        needs(judged)
-    } else {
-        Vec::new()
-    };
-    let barriers = needs.iter().any(|need| matches!(need, Need::Barrier(_)));
-    if barriers {
+    // The finalizer goes only after we know whether an orphaning owner has to let us go. A barrier tells; whether an
+    // owner is there at all does not matter any more, so that it is not read, however many owners there are.
+    let mut needs = needs(judged);
+    needs.retain(|need| matches!(need, Need::Barrier(_)));
+    if !needs.is_empty() {
         return Decision::need(needs.clone(), Reason::AsksAboutOwners { needs });
     }
     if object.has_finalizer(FOREGROUND) {

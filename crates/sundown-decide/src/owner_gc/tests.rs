@@ -124,6 +124,20 @@ fn owners_are_asked_about_piece_by_piece_and_only_so_many() {
     );
 }
 
+/// All its owners were asked about at once, each time that an orphaning one came: 50,000 requests.
+#[test]
+fn of_what_is_being_deleted_only_the_kinds_of_its_owners_are_asked_about() {
+    let orphan = a("configmap", "orphan").deleting(&["orphan"]);
+    let mut child = a("pod", "child").deleting(&["example.com/mine"]);
+    for number in 0..100 {
+        child = child.owned_by(&a("configmap", &format!("owner-{number}")));
+    }
+    let scene = scene().seeing(&child.owned_by(&orphan)).seeing(&orphan);
+    let decision = scene.decide(&a("pod", "child").key(), 0);
+    let configmaps = orphan.key().resource.clone();
+    assert_eq!(decision.needs, [Need::Barrier(vec![configmaps])]);
+}
+
 #[test]
 fn a_live_answer_proves_absence_only_if_asked_after_the_reference_was_seen() {
     let before = scene().reading(&owner().key(), None).seeing(&child());

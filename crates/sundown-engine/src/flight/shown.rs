@@ -34,7 +34,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("Ticket", &["missing"]),
     ("Asking", &["resources"]),
     ("Queue", &["timers"]),
-    ("Item", &["not_before", "due_at"]),
+    ("Item", &["failed_at", "not_before", "due_at"]),
     ("Key", &["Probe", "Image", "Stray"]),
     ("Facts", &["fresh"]),
     ("NodeFacts", &["pods", "images", "names"]),

@@ -352,6 +352,30 @@ fn a_write_that_is_accepted_and_changes_nothing_waits_longer_each_time() {
     }
 }
 
+/// A namespace whose status is lost each time waits a second for the next one, and that decision, which only waits,
+/// ended the row: a request a second, for ever.
+#[test]
+fn a_decision_that_waits_for_an_instant_does_not_end_a_row_of_failures() {
+    let mut rig = Rig::settled(&[&doomed()]);
+    let (mut id, _) = deleted(&only(rig.turn()));
+    for (rv, delay) in (30..).step_by(2).zip([100, 200, 400, 800, 1_600]) {
+        rig.wrote(id, refused(RefusalReason::Busy, None));
+        assert_eq!(rig.engine.wake_at(), Some(after(rig.now, delay)));
+        let wakes_at = after(rig.now, delay + 1_000);
+        let waits = toy("doomed").rv(rv);
+        rig.sees(&waits.spec("wakes", json!(wakes_at.to_string())));
+        rig.now = after(rig.now, delay);
+        assert_eq!(rig.turn(), []);
+        rig.now = wakes_at;
+        rig.sees(&doomed().rv(rv + 1));
+        (id, _) = deleted(&only(rig.turn()));
+    }
+    rig.now = after(rig.now, 200_000);
+    rig.wrote(id, refused(RefusalReason::Busy, None));
+    let due_at = after(rig.now, 100);
+    assert_eq!(rig.engine.wake_at(), Some(due_at), "far from the last one");
+}
+
 /// A clock that a test moves would never come to the end of such a pause.
 #[test]
 fn a_pause_that_the_next_try_may_mend_is_told_from_one_after_a_refusal() {

@@ -70,6 +70,33 @@ fn a_long_list_of_values_is_looked_up_in_a_long_list_of_choices_in_one_pass() {
     assert_eq!(problems.len(), 1, "what is not listed is refused");
 }
 
+/// What is wrong under an alternative that does not count was put into words for each value, with all choices.
+#[test]
+fn alternatives_that_do_not_fit_cost_no_words() {
+    let choices: Vec<String> = (0..100_000).map(|it| format!("{it:08}")).collect();
+    let listed = json!({ "enum": choices });
+    let items = |item: Value| {
+        let list = json!({ "type": "array", "items": item });
+        let schema = json!({ "type": "object", "properties": { "l": list } });
+        let values = json!({ "l": vec!["a"; 200_000] });
+        Compiler::default()
+            .compile(&schema)
+            .validate(&values, None)
+            .len()
+    };
+    let fits = json!({ "enum": ["a"] });
+    let any = json!({ "type": "string", "anyOf": [listed, fits] });
+    assert_eq!(items(any), 0, "each is the one of the second");
+    let one = json!({ "type": "string", "oneOf": [listed, fits] });
+    assert_eq!(items(one), 0);
+    let not = json!({ "type": "string", "not": listed });
+    assert_eq!(items(not), 0);
+    let neither = json!({ "type": "string", "anyOf": [listed, { "enum": ["b"] }] });
+    assert_eq!(items(neither), 400_000, "that, and what is closest");
+    let all = json!({ "type": "string", "allOf": [listed, fits] });
+    assert_eq!(items(all), 400_000);
+}
+
 /// One name of a megabyte was copied for each of the many that stand below it.
 #[test]
 fn a_long_name_is_not_copied_for_each_of_those_below_it() {

@@ -64,6 +64,10 @@ pub(super) fn fails_told(lapse: sundown_engine::Lapse) -> (&'static str, &'stati
             "believes-answers",
             "a change that is accepted and ignored is sent again at once, for ever",
         ),
+        sundown_engine::Lapse::WaitsEndRows => (
+            "waits-end-rows",
+            "a status that is lost each time is sent again each second, for ever",
+        ),
     }
 }
 
@@ -72,5 +76,6 @@ pub(super) fn fails_story(lapse: sundown_engine::Lapse) -> &'static str {
     match lapse {
         sundown_engine::Lapse::CountsEachEffect => "crowd-in-a-short-trouble",
         sundown_engine::Lapse::BelievesAnswers => "tree-of-ignored-changes",
+        sundown_engine::Lapse::WaitsEndRows => "namespace-told-in-vain",
     }
 }

@@ -78,6 +78,9 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .work(0)
             .patch(OTHER_POD, &json!({ "metadata": { "finalizers": null } }))
             .settle(),
+        // What is to be told of it does not get through for a while.
+        told("namespace-told-in-vain", Trouble::Lost),
+        told("namespace-told-and-ignored", Trouble::Ignored),
         // Nothing of it can be deleted for a while.
         Scenario::new("namespace-on-a-full-disk")
             .start()
@@ -89,6 +92,21 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .troubled(Trouble::Full)
             .settle(),
     ]
+}
+
+/// Its conditions are due when the trouble begins.
+fn told(name: &'static str, trouble: Trouble) -> Scenario {
+    Scenario::new(name)
+        .start()
+        .does(create())
+        .owning(POD, Vec::new(), held())
+        .owning(OTHER_POD, Vec::new(), held())
+        .settle()
+        .does(delete())
+        .settle()
+        .patch(POD, &json!({ "metadata": { "finalizers": null } }))
+        .troubled(trouble)
+        .settle()
 }
 
 fn held() -> Value {
