@@ -149,6 +149,8 @@ impl Mutation {
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::TrustsSelector),
         #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::LosesGuests),
+        #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::JudgesMended),
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::WaitsWithoutCluster),

@@ -17,7 +17,7 @@ use super::pods::ANNOTATION_APART;
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later, seconds};
-use super::{head_service, reset, running};
+use super::{head_service, reset, running, submit};
 use crate::kinds::{RAY_CLUSTER, SERVICE};
 use crate::ray::{Told, beside, create, note, patch, place, suffix, view};
 
@@ -102,21 +102,24 @@ pub(super) fn waiting(sight: &Sight<'_>) -> Decision<Reason> {
     if let Some(overdue) = overdue(sight) {
         return overdue;
     }
-    match &sight.cluster {
-        Cluster::There(..) => {}
+    let cluster = match &sight.cluster {
+        Cluster::There(cluster, _) => Some(cluster),
         Cluster::Foreign(_) => return running::without_its_cluster(sight),
-        Cluster::Absent if sight.scope.config.lapses(Lapse::WaitsWithoutCluster) => {}
+        Cluster::Absent if sight.scope.config.lapses(Lapse::WaitsWithoutCluster) => None,
         Cluster::Absent => {
             return match sight.is_absent(&sight.cluster_key()) {
                 Err(need) => Decision::need(vec![need], Reason::AsksForCluster),
                 Ok(_) => running::without_its_cluster(sight),
             };
         }
-    }
+    };
     if sight.job.spec.job_id.is_empty() {
         let next = sight.next();
         let decision = outcome::write(sight, next, Reason::AwaitsSubmission);
         return waking(sight, decision);
+    }
+    if let Some(stores) = cluster.and_then(|it| submit::store_place(sight, it)) {
+        return stores;
     }
     let next = RayJobStatus {
         job_id: sight.job.spec.job_id.clone(),

@@ -129,6 +129,6 @@ fn may_retry(sight: &Sight<'_>, next: &RayJobStatus, failed: i32) -> bool {
         .iter()
         .any(|why| why.as_str() == next.reason);
     let limit = sight.job.spec.backoff_limit;
-    // A cluster that is only pointed at cannot be made anew.
-    !is_final && !sight.job.selects_cluster() && limit.is_some_and(|limit| failed <= limit)
+    // Where the job is a guest, the next attempt might begin beside this one.
+    !is_final && !sight.is_guest() && limit.is_some_and(|limit| failed <= limit)
 }

@@ -81,14 +81,15 @@ pub(super) fn standing(sight: &Sight<'_>) -> Standing {
 }
 
 /// Since when pods of this cluster are waited for; None if that was not stored yet.
-fn since(job: &Object, cluster: &str) -> Option<Timestamp> {
+pub(super) fn since(job: &Object, cluster: &str) -> Option<Timestamp> {
     let all = job.field("/metadata/annotations")?;
     let text = all.get(ANNOTATION_APART)?.as_str()?;
     let apart: Apart = serde_json::from_str(text).ok()?;
     (*apart.cluster == *cluster).then_some(apart.since)
 }
 
-fn begin(sight: &Sight<'_>, cluster: &str) -> Action {
+/// Stores that a wait for what is left of this cluster begins.
+pub(super) fn begin(sight: &Sight<'_>, cluster: &str) -> Action {
     let apart = Apart {
         cluster: cluster.into(),
         since: sight.now(),

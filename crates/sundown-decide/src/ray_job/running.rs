@@ -24,7 +24,8 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         // Stored already: neither what became of the cluster since nor a wish to pause changes it.
         return conclude(sight, sight.next());
     }
-    if sight.shall_be_suspended() && !sight.job.selects_cluster() {
+    // On a cluster that stays it would rest beside what it runs.
+    if sight.shall_be_suspended() && !sight.is_guest() {
         return suspend(sight);
     }
     match &sight.cluster {

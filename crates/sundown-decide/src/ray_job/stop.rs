@@ -11,7 +11,7 @@ use super::lapse::Lapse;
 use super::outcome::Failure;
 use super::reason::Reason;
 use super::view::{FAILURE_COUNT_MIN, Sight, Submitter, Told, later};
-use crate::ray::delete;
+use crate::ray::{delete, place, quoting};
 
 /// How long a job that was told to stop may take before it is told again.
 const STOP_AGAIN: SignedDuration = SignedDuration::from_secs(5);
@@ -63,6 +63,16 @@ pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
             Stop::Under(Decision::wake_at(next, Reason::Stops { until }))
         }
     }
+}
+
+/// What is told when that could not be confirmed.
+pub(super) fn unstopped(sight: &Sight<'_>, why: String) -> Action {
+    let message = format!(
+        "The Ray job {} of {} could not be stopped in time and may still run: ",
+        sight.submission_id(),
+        place(sight.object.key())
+    );
+    quoting(sight.object, "FailedToStopRayJob", message, why)
 }
 
 /// Whether the attempt was given up because what it ran is gone: a job of its name, in the cluster that is there
@@ -194,7 +204,7 @@ fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str)
 fn call(sight: &Sight<'_>) -> What {
     What::Ray(ray::Call::Stop {
         at: sight.dashboard(),
-        session: sight.intent().map(|it| it.session),
+        session: sight.intent().and_then(|it| it.session),
         submission_id: sight.submission_id().into(),
     })
 }

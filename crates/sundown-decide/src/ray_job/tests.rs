@@ -4,6 +4,7 @@ mod apart;
 mod asleep;
 mod away;
 mod cleanup;
+mod deselected;
 mod edits;
 mod failing;
 mod held;

@@ -66,7 +66,9 @@ pub(crate) fn on_execution(ray: &mut Ray, ledger: &Ledger, found: &mut Vec<Viola
         if is_over && !is_submitter_taken(job, ledger) {
             broken("J9", "it began when its attempt was over");
         }
+        let is_shared = !text(job, "/spec/clusterSelector/ray.io~1cluster").is_empty();
         ray.executions[index].of = Some(attempt);
+        ray.executions[index].is_shared = is_shared;
     }
 }
 
@@ -147,7 +149,7 @@ fn is_head_taken(execution: &Execution, ledger: &Ledger) -> bool {
     let owners = head.owners();
     let has_other = owners.iter().any(|it| &*it.kind != "RayCluster");
     let mut clusters = rays(ledger, "rayclusters").filter(|it| is_controlled(head, &it.uid));
-    let is_of_other = !of.is_shared && clusters.any(|it| !is_controlled(it, &of.job));
+    let is_of_other = !execution.is_shared && clusters.any(|it| !is_controlled(it, &of.job));
     owners.is_empty() || has_other || is_of_other
 }
 
@@ -156,7 +158,6 @@ fn attempt_of(job: &Version) -> Attempt {
     Attempt {
         job: job.uid.clone(),
         cluster: text(job, "/status/rayClusterName").to_owned(),
-        is_shared: !text(job, "/spec/clusterSelector/ray.io~1cluster").is_empty(),
     }
 }
 

@@ -158,6 +158,8 @@ fn away() -> Vec<Scenario> {
 /// What users change while a job runs.
 fn edits() -> Vec<Scenario> {
     let retried = json!({ "backoffLimit": 1 });
+    let deselected =
+        json!({ "clusterSelector": null, "rayClusterSpec": cluster(0), "backoffLimit": 1 });
     vec![
         // Neither is allowed, so neither is obeyed.
         begun("ray-suspend-refused", job("HTTPMode", LONG, &json!({})))
@@ -173,7 +175,7 @@ fn edits() -> Vec<Scenario> {
             .work(WHILE_SECONDS)
             .delete_clusters()
             .settle(),
-        // Whose its cluster is does not change with the spec.
+        // Whose its cluster is does not change with a selector.
         begun("ray-selects-late", job("HTTPMode", LONG, &suspendable()))
             .work(WHILE_SECONDS)
             .node(Mishap::Away)
@@ -185,6 +187,13 @@ fn edits() -> Vec<Scenario> {
             )
             .work(1)
             .node(Mishap::Back)
+            .settle(),
+        // It runs on where it was submitted to, and nothing of it runs anywhere else.
+        shared("ray-deselected", "HTTPMode", ENDLESS)
+            .work(WHILE_SECONDS)
+            .patch(JOB, &json!({ "spec": deselected }))
+            .work(WHILE_SECONDS)
+            .delete(JOB, "Background")
             .settle(),
         begun(
             "ray-suspended-without-cluster",

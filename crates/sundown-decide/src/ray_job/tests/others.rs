@@ -10,7 +10,7 @@ use super::{counter, make_ready, running, stage, status};
 use crate::testing::ray::{Stage, a_cluster, a_ray_job};
 
 /// A job named `train` that runs on a cluster of somebody else.
-fn on_shared() -> Stage<RayJobs> {
+pub(super) fn on_shared() -> Stage<RayJobs> {
     let job = a_ray_job()
         .with("/spec/clusterSelector", json!({"ray.io/cluster": "demo"}))
         .with("/spec/rayClusterSpec", Value::Null)
@@ -30,7 +30,7 @@ fn restart_with_another(stage: &mut Stage<RayJobs>) {
 }
 
 /// Deletes the job, and lives until it is gone; at what time that was.
-fn delete(stage: &mut Stage<RayJobs>) -> SignedDuration {
+pub(super) fn delete(stage: &mut Stage<RayJobs>) -> SignedDuration {
     let begun_at = stage.now;
     let now = stage.now.to_string();
     stage.edit(&counter(), "/metadata/deletionTimestamp", json!(now));
