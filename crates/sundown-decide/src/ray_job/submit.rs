@@ -49,13 +49,7 @@ pub(super) fn over_http(
     let Some(fence) = fence(sight) else {
         return store_intent(sight, told);
     };
-    let id = submission.submission_id.clone();
-    let subject = Subject::Submission(sight.dashboard(), id);
-    // What became of a submission from before this intent is another story.
-    let last = sight
-        .deed(&subject)
-        .filter(|deed| deed.ended_at >= fence.stored_at);
-    let Some(last) = last else {
+    let Some(last) = last(sight, &fence) else {
         return submit(sight, &fence, submission);
     };
     match &last.outcome {
@@ -79,6 +73,37 @@ pub(super) fn over_http(
             }
             again(sight, next, told, &fence, submission, &why, last)
         }
+    }
+}
+
+/// What became of the last submission of this attempt, as far as this process knows.
+fn last<'a>(sight: &Sight<'a>, fence: &Fence) -> Option<&'a DeedFact> {
+    let id = sight.job.status.job_id.as_str().into();
+    let last = sight.deed(&Subject::Submission(sight.dashboard(), id));
+    // What was submitted before this attempt is another story.
+    last.filter(|it| it.ended_at >= fence.stored_at)
+}
+
+/// Whether Ray said that it has the job.
+pub(super) fn is_taken(sight: &Sight<'_>) -> bool {
+    let last = fence(sight).and_then(|it| last(sight, &it));
+    last.is_some_and(|it| match &it.outcome {
+        DeedOutcome::Done => true,
+        DeedOutcome::Refused(refusal) => refusal.reason == "AlreadyExists",
+        DeedOutcome::Unknown { .. } => false,
+    })
+}
+
+/// Whether a submission without an answer may still arrive.
+pub(super) fn may_arrive(sight: &Sight<'_>) -> bool {
+    let Some(fence) = fence(sight) else {
+        return false;
+    };
+    match last(sight, &fence).map(|it| &it.outcome) {
+        Some(DeedOutcome::Unknown { .. }) => true,
+        Some(DeedOutcome::Done | DeedOutcome::Refused(_)) => false,
+        // A process before this one may have sent it, for as long as a submission is tried.
+        None => sight.now() < later(fence.stored_at, sight.scope.config.limits.status_check),
     }
 }
 
