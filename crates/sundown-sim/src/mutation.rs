@@ -376,7 +376,7 @@ pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, stage: Sta
     if stage.has_node() {
         with_node(&mut hands);
     }
-    if stage == Stage::Ray {
+    if stage.has_ray() {
         of_ray(&mut hands, &ray());
     }
     hands.engine

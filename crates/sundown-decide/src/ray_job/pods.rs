@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sundown_kinds::constants::LABEL_CLUSTER;
-use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part, Step};
+use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part};
 
 use super::lapse::Lapse;
 use super::view::{Cluster, Sight, later};
@@ -60,7 +60,7 @@ pub(super) fn standing(sight: &Sight<'_>) -> Standing {
         return Standing::Gone;
     }
     let proof = sight.scope.facts.live(&cluster);
-    let gone = proof.map_or_else(Step::default, |it| it.asked);
+    let gone = proof.map_or_else(|| sight.seen(), |it| it.asked);
     if !sight.scope.facts.is_fresh(&POD.resource(), gone) {
         return Standing::Unseen(Need::Barrier(vec![POD.resource()]));
     }

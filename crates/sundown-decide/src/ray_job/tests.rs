@@ -11,6 +11,7 @@ mod held;
 mod others;
 mod refused;
 mod submitting;
+mod unserved;
 
 use serde_json::{Value, json};
 use sundown_model::{Explain, ObjectKey, ray};

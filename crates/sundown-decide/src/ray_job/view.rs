@@ -15,7 +15,7 @@ use sundown_model::{
 use super::RayJobs;
 use super::intent::Intent;
 use super::lapse::Lapse;
-use crate::kinds::{JOB, RAY_CLUSTER, RAY_JOB};
+use crate::kinds::{CRD, JOB, RAY_CLUSTER, RAY_JOB};
 use crate::ray::{beside, is_owned, view};
 
 /// What is read of a submitter.
@@ -283,7 +283,20 @@ impl<'a> Sight<'a> {
         if is_proof {
             return Ok(true);
         }
+        if self.is_unserved(key) {
+            // Nothing of a kind that is not served is there, and a read of it is never answered.
+            return if self.scope.facts.is_catalog_fresh(self.seen()) {
+                Ok(true)
+            } else {
+                Err(Need::Barrier(vec![CRD.resource()]))
+            };
+        }
         Err(Need::Live(key.clone()))
+    }
+
+    fn is_unserved(&self, key: &ObjectKey) -> bool {
+        let catalog = self.scope.cache.catalog();
+        catalog.get(&key.resource).is_none() && catalog.get(&CRD.resource()).is_some()
     }
 }
 

@@ -3,6 +3,7 @@
 //! that the user submits.
 
 use serde_json::{Value, json};
+use sundown_api::Method;
 
 use super::ray::{CLUSTER, JOB, LONG, WHILE_SECONDS, begun, cluster, job, story};
 use crate::node::{Mishap, Mood};
@@ -195,6 +196,14 @@ fn edits() -> Vec<Scenario> {
             .work(WHILE_SECONDS)
             .delete(JOB, "Background")
             .settle(),
+        // Its cluster goes with the kind, and no read would ever say so.
+        begun("ray-without-kind", job("HTTPMode", LONG, &json!({})))
+            .with_kinds()
+            .work(WHILE_SECONDS)
+            .does(withdraw())
+            .settle()
+            .delete(JOB, "Background")
+            .settle(),
         begun(
             "ray-suspended-without-cluster",
             job("HTTPMode", LONG, &suspendable()),
@@ -249,6 +258,14 @@ fn modes() -> Vec<Scenario> {
 
 fn suspendable() -> Value {
     json!({ "shutdownAfterJobFinishes": true, "ttlSecondsAfterFinished": 60 })
+}
+
+/// The kind of the clusters goes, and all of them with it.
+fn withdraw() -> Op {
+    let path =
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io".to_owned();
+    let label = "delete the definition of RayCluster".to_owned();
+    Op::new(Method::Delete, path, None, label)
 }
 
 /// A job on a cluster that is not its own.
