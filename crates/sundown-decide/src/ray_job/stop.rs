@@ -172,23 +172,24 @@ fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str)
     if is_over && sight.scope.config.lapses(Lapse::GivesUpUntried) {
         return Stop::GaveUp(why.to_owned());
     }
-    // What was told before this stopping began is another story: ids may be used again.
-    let begun_at = later(until, -sight.scope.config.limits.stop);
-    let last = sight.deed(&subject).filter(|it| it.ended_at >= begun_at);
-    let Some(last) = last else {
+    let Some(last) = sight.deed(&subject) else {
         return Stop::Under(tell());
     };
-    if is_elsewhere(last) {
+    // What was told before this stopping began proves nothing: ids may be used again. When it began says the clock
+    // of the API server, which may be ahead, so that the pause is kept in any case.
+    let begun_at = later(until, -sight.scope.config.limits.stop);
+    let is_of_this = last.ended_at >= begun_at;
+    if is_of_this && is_elsewhere(last) {
         return Stop::Ended;
     }
     let is_done = last.outcome == DeedOutcome::Done;
     let pause = if is_done { STOP_AGAIN } else { STOP_RETRY };
     let again_at = later(last.ended_at, pause);
-    let is_in_vain = is_over && is_in_vain(last, until, now);
+    let is_in_vain = is_over && is_of_this && is_in_vain(last, until, now);
     if is_in_vain && told.at > last.ended_at {
         return Stop::GaveUp(refusal(last).unwrap_or_else(|| why.to_owned()));
     }
-    let is_told = is_in_vain || now < again_at || (is_over && is_done);
+    let is_told = is_in_vain || now < again_at || (is_over && is_of_this && is_done);
     if !is_told {
         return Stop::Under(tell());
     }

@@ -128,3 +128,22 @@ fn what_ray_refuses_to_stop_holds_a_job_no_longer_than_it_may_and_is_quoted() {
     assert!(told.contains("no"), "{told}");
     assert!(!told.contains("still runs"), "{told}");
 }
+
+/// The instant of a deletion is the API server's, and its clock may be ahead of ours.
+#[test]
+fn a_stop_is_not_repeated_at_once_when_the_clock_of_the_server_is_ahead() {
+    for is_deaf in [true, false] {
+        let mut stage = running(a_ray_job());
+        stage.ray.is_deaf = is_deaf;
+        stage.ray.refuses_stop = !is_deaf;
+        let ahead = stage.now + SignedDuration::from_secs(30);
+        let ahead = json!(ahead.to_string());
+        stage.edit(&counter(), "/metadata/deletionTimestamp", ahead);
+        for _ in 0..100 {
+            stage.step(&counter());
+        }
+        let told = stage.ray.stops + stage.ray.refused_stops;
+        assert!((1..=3).contains(&told), "{told}");
+        live_on(&mut stage);
+    }
+}
