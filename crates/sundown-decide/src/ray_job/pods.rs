@@ -106,12 +106,21 @@ pub(super) fn is_of_present(pod: &Object, cluster: &ObjectKey, cache: &Cache) ->
 }
 
 /// What is read of a pod.
-pub(super) const POD_FIELDS: &[&str] = &["/metadata/labels", "/status/phase"];
+pub(super) const POD_FIELDS: &[&str] = &[
+    "/metadata/labels",
+    "/status/containerStatuses",
+    "/status/initContainerStatuses",
+    "/status/phase",
+];
 
-/// Whether nothing of a pod runs any more, nor will.
+/// Whether nothing of a pod runs any more, nor will. One that outlived its deadline has failed from the moment in
+/// which its containers are told to end, and they have their grace.
 pub(super) fn has_ended(pod: &Object) -> bool {
     let phase = pod.field("/status/phase").and_then(Value::as_str);
-    matches!(phase, Some("Succeeded" | "Failed"))
+    let lists = ["/status/containerStatuses", "/status/initContainerStatuses"];
+    let lists = lists.iter().filter_map(|it| pod.field(it)?.as_array());
+    let is_running = |container: &Value| container["state"]["running"].is_object();
+    matches!(phase, Some("Succeeded" | "Failed")) && !lists.flatten().any(is_running)
 }
 
 /// The cluster that a pod belongs to. The collector takes the reference away when a cluster is deleted and its

@@ -34,6 +34,18 @@ fn touched_by_the_end_of(stage: &mut Stage<RayJobs>, pod: &A) -> BTreeSet<Object
     touched
 }
 
+/// The jobs that are looked at when a pod changes.
+fn touched_by_the_change_of(stage: &mut Stage<RayJobs>, old: &A, new: &A) -> BTreeSet<ObjectKey> {
+    let mut touched = BTreeSet::new();
+    let (old, new) = (old.build(), new.build());
+    let scene = &mut stage.scene;
+    let change = Change::Updated { old, new };
+    scene
+        .controller
+        .observe(&change, &scene.cache, &mut touched);
+    touched
+}
+
 fn lose_cluster(stage: &mut Stage<RayJobs>) {
     let cluster = cluster_key(stage);
     stage.remove(&cluster);
@@ -128,4 +140,29 @@ fn the_end_of_a_pod_whose_cluster_is_there_is_not_for_its_job() {
     assert!(touched_by_the_end_of(&mut stage, &pod).is_empty());
     lose_cluster(&mut stage);
     assert!(touched_by_the_end_of(&mut stage, &pod).contains(&counter()));
+}
+
+/// As on a node that tells the end of a pod by its deadline before its containers had their grace.
+#[test]
+fn a_pod_that_has_failed_runs_on_while_a_container_of_it_does() {
+    for list in ["containerStatuses", "initContainerStatuses"] {
+        let mut stage = retried();
+        let ended = json!([{"name": "a", "state": {"terminated": {"exitCode": 143}}}]);
+        let runs = json!([
+            {"name": "a", "state": {"terminated": {"exitCode": 0}}},
+            {"name": "b", "state": {"running": {}}},
+        ]);
+        let failed = a_pod_of(&stage).with("/status/phase", json!("Failed"));
+        let list = format!("/status/{list}");
+        let pod = failed.clone().with(&list, runs);
+        stage.put(pod.clone());
+        lose_cluster(&mut stage);
+        let left = vec![pod.key()];
+        assert_eq!(stage.settle(&counter()).reason, Reason::Clears { left });
+        let ended = failed.with(&list, ended);
+        let touched = touched_by_the_change_of(&mut stage, &pod, &ended);
+        assert!(touched.contains(&counter()));
+        stage.put(ended);
+        assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    }
 }
