@@ -240,6 +240,7 @@ fn touch_by_end(pod: &Object, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) 
         && !pods::is_of_present(pod, &cluster, cache)
     {
         touched.extend(view::jobs_on(&cluster, cache));
+        touched.extend(pods::jobs_before(&cluster, cache));
     }
 }
 

@@ -13,7 +13,7 @@ use sundown_model::{Action, Decision, Object, ObjectKey, Part};
 use super::intent::ANNOTATION_SUBMISSION;
 use super::lapse::Lapse;
 use super::outcome::{self, Failure};
-use super::pods::ANNOTATION_APART;
+use super::pods::{self, ANNOTATION_APART};
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later, seconds};
@@ -241,8 +241,12 @@ fn after_cluster(sight: &Sight<'_>, gone: &ObjectKey) -> Decision<Reason> {
     }
     let metadata = &sight.job.metadata;
     let suffix = suffix(&[&metadata.uid, &gone.name, "cluster"]);
+    let name = with_suffix(&metadata.name, &suffix);
+    if let Some(note) = pods::renames(sight, gone, &name) {
+        return Decision::act(note, Reason::AwaitsCluster);
+    }
     let next = RayJobStatus {
-        ray_cluster_name: with_suffix(&metadata.name, &suffix),
+        ray_cluster_name: name,
         ray_cluster_status: ClusterStatus::default(),
         ..sight.job.status.clone()
     };
@@ -268,8 +272,14 @@ fn make_cluster(object: &Object, mut body: Value) -> Action {
 fn rename(sight: &Sight<'_>, other: &Object) -> Decision<Reason> {
     let metadata = &sight.job.metadata;
     let suffix = suffix(&[&metadata.uid, other.uid().as_str(), "cluster"]);
+    let name = with_suffix(&metadata.name, &suffix);
+    let had_own = sight.job.status.ray_cluster_status != ClusterStatus::default();
+    let note = had_own.then(|| pods::renames(sight, other.key(), &name));
+    if let Some(note) = note.flatten() {
+        return Decision::act(note, Reason::ClusterTaken);
+    }
     let next = RayJobStatus {
-        ray_cluster_name: with_suffix(&metadata.name, &suffix),
+        ray_cluster_name: name,
         ..sight.job.status.clone()
     };
     outcome::write(sight, next, Reason::ClusterTaken)

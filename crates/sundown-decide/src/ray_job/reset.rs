@@ -124,9 +124,8 @@ fn beside_pods(sight: &Sight<'_>, pods: &[ObjectKey]) -> Action {
     };
     let limit = sight.scope.config.limits.apart.as_secs();
     let message = format!(
-        "{first}{others} of the cluster {} did not end within {limit}s and may still run; it is not waited for \
-         any longer",
-        sight.job.status.ray_cluster_name
+        "{first}{others} of the last attempt did not end within {limit}s and may still run; it is not waited for \
+         any longer"
     );
     note(sight.object, true, "PodsOfLastAttemptLeft", message)
 }
