@@ -1,6 +1,6 @@
 //! Edits in the middle of an attempt: what makes no sense waits, and whose a cluster is does not change by it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sundown_model::{Change, Controller, RefusalReason, ray};
 
 use super::super::{RayJobs, Reason};
@@ -189,4 +189,49 @@ fn what_was_never_submitted_is_not_asked_for_for_ever_while_a_flaw_holds_it() {
         }
     }
     panic!("it asks for ever");
+}
+
+#[test]
+fn a_selector_that_is_added_takes_no_retry_away() {
+    let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(2)));
+    select(&mut stage);
+    end(&mut stage, ray::JobStatus::Failed);
+    stage.settle(&counter());
+    assert_eq!(stage.json(&counter())["status"]["failed"], 1);
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "ValidationFailed");
+    stage.edit(&counter(), "/spec/clusterSelector", Value::Null);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert_eq!(executions(&stage), 2);
+}
+
+/// How often it may be tried again is not known until the spec says so.
+#[test]
+fn an_attempt_that_failed_waits_for_a_limit_that_makes_sense() {
+    let is_lost = |stage: &mut Stage<RayJobs>| {
+        let cluster = cluster_key(stage);
+        stage.remove(&cluster);
+    };
+    let has_failed = |stage: &mut Stage<RayJobs>| end(stage, ray::JobStatus::Failed);
+    let interactive = ("/spec/submissionMode", json!("InteractiveMode"));
+    let ways: [&dyn Fn(&mut Stage<RayJobs>); 2] = [&is_lost, &has_failed];
+    for happens in ways {
+        for (field, flaw) in [("/spec/backoffLimit", json!(-1)), interactive.clone()] {
+            for (limit, expect) in [(2, "Initializing"), (0, "Failed")] {
+                let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(2)));
+                stage.edit(&counter(), field, flaw.clone());
+                happens(&mut stage);
+                let waits = stage.settle(&counter());
+                assert!(matches!(waits.reason, Reason::Invalid { .. }), "{waits:?}");
+                assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
+                assert_eq!(stage.json(&counter())["status"]["failed"], 0);
+                stage.edit(&counter(), "/spec/submissionMode", json!("HTTPMode"));
+                stage.edit(&counter(), "/spec/backoffLimit", json!(limit));
+                stage.settle(&counter());
+                assert_eq!(status(&stage, "jobDeploymentStatus"), expect);
+                assert_eq!(stage.json(&counter())["status"]["failed"], 1);
+            }
+        }
+    }
 }
