@@ -173,7 +173,7 @@ impl Controller for RayJobs {
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
         match change {
-            Change::Added(object) => touch(object, cache, touched),
+            Change::Added(object) | Change::Forgotten(object) => touch(object, cache, touched),
             Change::Deleted(object) => {
                 touch(object, cache, touched);
                 touch_by_end(object, cache, touched);
@@ -186,11 +186,13 @@ impl Controller for RayJobs {
                     touch_by_end(new, cache, touched);
                 }
             }
-            Change::Forgotten(_)
-            | Change::Read(_)
+            // A kind that is not served any more will never be read.
+            Change::Catalog => {
+                touched.extend(cache.of(&RAY_JOB.resource()).map(|it| it.key().clone()));
+            }
+            Change::Read(_)
             | Change::Refused(_)
             | Change::Freshness(_)
-            | Change::Catalog
             | Change::Report(_)
             | Change::Answered(_) => {}
         }
@@ -238,6 +240,7 @@ fn touch_by_end(pod: &Object, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) 
         && !pods::is_of_present(pod, &cluster, cache)
     {
         touched.extend(view::jobs_on(&cluster, cache));
+        touched.extend(pods::jobs_before(&cluster, cache));
     }
 }
 

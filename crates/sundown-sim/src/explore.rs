@@ -9,7 +9,7 @@ use sundown_model::ObjectKey;
 use crate::checks::Violation;
 use crate::fault::Variant;
 use crate::mutation::Mutation;
-use crate::scenario::{Scenario, Stage};
+use crate::scenario::Scenario;
 use crate::world::World;
 
 /// How many findings are kept; one is enough to fail, a few help to understand.
@@ -129,7 +129,7 @@ fn explore_some(
             let mut future = live_on();
             // Lives with Ray are long: of those one in so many is lived twice.
             let is_doubled =
-                scenario.stage != Stage::Ray || total.executions.is_multiple_of(TWINS_EVERY);
+                !scenario.stage.has_ray() || total.executions.is_multiple_of(TWINS_EVERY);
             if is_doubled && live_on().trace.hash() != future.trace.hash() {
                 let text = "the same future was lived in two ways";
                 future.violations.push(Violation::new("D1", text));

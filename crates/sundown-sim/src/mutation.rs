@@ -151,6 +151,8 @@ impl Mutation {
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::TrustsSelector),
         #[cfg(feature = "mutants")]
+        Self::Lapse(Lapse::LosesGuests),
+        #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::JudgesMended),
         #[cfg(feature = "mutants")]
         Self::Lapse(Lapse::WaitsWithoutCluster),
@@ -376,7 +378,7 @@ pub(crate) fn controllers(engine: Engine, mutation: Option<Mutation>, stage: Sta
     if stage.has_node() {
         with_node(&mut hands);
     }
-    if stage == Stage::Ray {
+    if stage.has_ray() {
         of_ray(&mut hands, &ray());
     }
     hands.engine

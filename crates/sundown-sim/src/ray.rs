@@ -37,6 +37,8 @@ pub(crate) struct Execution {
     pub(crate) fate: Fate,
     /// Whose it is; None until that is judged, or if it is nobody's.
     pub(crate) of: Option<Attempt>,
+    /// Whether its job only pointed at the cluster when it began.
+    pub(crate) is_shared: bool,
 }
 
 /// One attempt of a `RayJob`: each has a cluster of another name.
@@ -44,8 +46,6 @@ pub(crate) struct Execution {
 pub(crate) struct Attempt {
     pub(crate) job: Uid,
     pub(crate) cluster: String,
-    /// Whether the cluster is one that the job only points at.
-    pub(crate) is_shared: bool,
 }
 
 /// What became of an execution.
@@ -152,6 +152,7 @@ impl Ray {
             head: head.pod.clone(),
             fate: Fate::Goes,
             of: None,
+            is_shared: false,
         });
         DeedOutcome::Done
     }

@@ -74,6 +74,8 @@ pub enum Stage {
     Node,
     /// Ray on that node, with its definitions.
     Ray,
+    /// The same, and its definitions are told, with schemas that say nothing: they may go.
+    RayKinds,
 }
 
 impl Stage {
@@ -81,7 +83,15 @@ impl Stage {
     pub(crate) fn has_node(self) -> bool {
         match self {
             Self::Plain | Self::Roles | Self::Storage | Self::Events => false,
-            Self::Node | Self::Ray => true,
+            Self::Node | Self::Ray | Self::RayKinds => true,
+        }
+    }
+
+    /// Whether there is Ray.
+    pub(crate) fn has_ray(self) -> bool {
+        match self {
+            Self::Plain | Self::Roles | Self::Storage | Self::Events | Self::Node => false,
+            Self::Ray | Self::RayKinds => true,
         }
     }
 }
@@ -123,6 +133,12 @@ impl Scenario {
 
     pub(crate) fn with_ray(mut self) -> Self {
         self.stage = Stage::Ray;
+        self
+    }
+
+    /// Tells the definitions of Ray, too.
+    pub(crate) fn with_kinds(mut self) -> Self {
+        self.stage = Stage::RayKinds;
         self
     }
 

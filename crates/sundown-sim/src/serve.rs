@@ -206,8 +206,8 @@ const STORAGE_KINDS: [&str; 2] = ["persistentvolumeclaims", "persistentvolumes"]
 /// The kinds that a world with a node has beside them.
 const NODE_KINDS: [&str; 3] = ["endpointslices", "nodes", "services"];
 
-/// The kinds of a world with Ray. Its definitions are long and never change: nobody reads them again
-/// at the beginning of every life.
+/// The kinds of a world with Ray. Its definitions are long and hardly ever change: they are not read
+/// again at the beginning of every life.
 const RAY_KINDS: [&str; 8] = [
     "configmaps",
     "endpointslices",
@@ -235,6 +235,7 @@ pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
             Stage::Storage => KINDS.contains(&plural) || STORAGE_KINDS.contains(&plural),
             Stage::Node => KINDS.contains(&plural) || NODE_KINDS.contains(&plural),
             Stage::Ray => RAY_KINDS.contains(&plural),
+            Stage::RayKinds => RAY_KINDS.contains(&plural) || plural == "customresourcedefinitions",
         }
     };
     Catalog::new(catalog.iter().filter(is_told).map(|ty| (**ty).clone()))

@@ -106,8 +106,8 @@ impl World {
                 entropy: &mut draw,
             },
         );
-        if scenario.stage == Stage::Ray {
-            define_ray(&mut server, now, &mut draw);
+        if scenario.stage.has_ray() {
+            define_ray(&mut server, scenario.stage, now, &mut draw);
         }
         let mut world = Self {
             now,
@@ -203,7 +203,7 @@ impl World {
     pub(crate) fn settle(&mut self, probe: &mut Probe<'_>) {
         let patience = match self.stage {
             Stage::Plain | Stage::Roles | Stage::Storage | Stage::Events | Stage::Node => PATIENCE,
-            Stage::Ray => RAY_PATIENCE,
+            Stage::Ray | Stage::RayKinds => RAY_PATIENCE,
         };
         let until = self.now.saturating_add(patience).unwrap_or(Timestamp::MAX);
         if !self.work_until(until, probe) {
@@ -262,7 +262,7 @@ impl World {
         // Who looks more seldom hears fewer bookmarks, and that is most of a life with Ray at rest.
         let pace = SignedDuration::from_secs(match self.stage {
             Stage::Plain | Stage::Roles | Stage::Storage | Stage::Events | Stage::Node => 60,
-            Stage::Ray => 600,
+            Stage::Ray | Stage::RayKinds => 600,
         });
         let mut asked = Vec::new();
         while self.now < until && self.violations.is_empty() {
@@ -433,10 +433,19 @@ impl World {
 }
 
 /// Puts the definitions of Ray on a server that is just born.
-fn define_ray(server: &mut Server, now: Timestamp, entropy: &mut dyn FnMut() -> u128) {
+fn define_ray(
+    server: &mut Server,
+    stage: Stage,
+    now: Timestamp,
+    entropy: &mut dyn FnMut() -> u128,
+) {
     for definition in [crd::ray_job(), crd::ray_cluster()] {
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
-        let definition: Value = serde_json::from_str(&definition).expect("a definition is JSON");
+        let mut definition: Value =
+            serde_json::from_str(&definition).expect("a definition is JSON");
+        if stage == Stage::RayKinds {
+            open(&mut definition);
+        }
         let op = Op::new(Method::Post, path, Some(&definition), String::new());
         let mut cx = Cx {
             now,
@@ -448,6 +457,16 @@ fn define_ray(server: &mut Server, now: Timestamp, entropy: &mut dyn FnMut() -> 
         server
             .commit(&commit, now)
             .expect("nobody else writes at birth");
+    }
+}
+
+/// Takes the schemas out of a definition: where definitions are told, each life reads them.
+fn open(definition: &mut Value) {
+    let versions = definition.pointer_mut("/spec/versions");
+    let versions = versions.and_then(Value::as_array_mut);
+    for version in versions.into_iter().flatten() {
+        let anything = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
+        version["schema"] = json!({ "openAPIV3Schema": anything });
     }
 }
 

@@ -11,6 +11,7 @@ use sundown_model::Object;
 /// What is read of a `RayJob` or a `RayCluster`: all of the spec goes into what is made of it.
 pub(crate) const RAY_FIELDS: &[&str] = &[
     "/metadata/annotations",
+    "/metadata/creationTimestamp",
     "/metadata/generation",
     "/metadata/labels",
     "/spec",
@@ -31,7 +32,12 @@ pub(crate) const POD_FIELDS: &[&str] = &[
 ];
 
 /// What is read of a service.
-pub(crate) const SERVICE_FIELDS: &[&str] = &["/spec/clusterIP", "/spec/ports", "/spec/selector"];
+pub(crate) const SERVICE_FIELDS: &[&str] = &[
+    "/metadata/creationTimestamp",
+    "/spec/clusterIP",
+    "/spec/ports",
+    "/spec/selector",
+];
 
 /// A cluster.
 pub(crate) fn ray_cluster(object: &Object) -> Result<RayCluster, Malformed> {

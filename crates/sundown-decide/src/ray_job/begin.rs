@@ -13,11 +13,11 @@ use sundown_model::{Action, Decision, Object, ObjectKey, Part};
 use super::intent::ANNOTATION_SUBMISSION;
 use super::lapse::Lapse;
 use super::outcome::{self, Failure};
-use super::pods::ANNOTATION_APART;
+use super::pods::{self, ANNOTATION_APART};
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later, seconds};
-use super::{head_service, reset, running};
+use super::{head_service, reset, running, submit};
 use crate::kinds::{RAY_CLUSTER, SERVICE};
 use crate::ray::{Told, beside, create, note, patch, place, suffix, view};
 
@@ -102,21 +102,24 @@ pub(super) fn waiting(sight: &Sight<'_>) -> Decision<Reason> {
     if let Some(overdue) = overdue(sight) {
         return overdue;
     }
-    match &sight.cluster {
-        Cluster::There(..) => {}
+    let cluster = match &sight.cluster {
+        Cluster::There(cluster, _) => Some(cluster),
         Cluster::Foreign(_) => return running::without_its_cluster(sight),
-        Cluster::Absent if sight.scope.config.lapses(Lapse::WaitsWithoutCluster) => {}
+        Cluster::Absent if sight.scope.config.lapses(Lapse::WaitsWithoutCluster) => None,
         Cluster::Absent => {
             return match sight.is_absent(&sight.cluster_key()) {
                 Err(need) => Decision::need(vec![need], Reason::AsksForCluster),
                 Ok(_) => running::without_its_cluster(sight),
             };
         }
-    }
+    };
     if sight.job.spec.job_id.is_empty() {
         let next = sight.next();
         let decision = outcome::write(sight, next, Reason::AwaitsSubmission);
         return waking(sight, decision);
+    }
+    if let Some(stores) = cluster.and_then(|it| submit::store_place(sight, it)) {
+        return stores;
     }
     let next = RayJobStatus {
         job_id: sight.job.spec.job_id.clone(),
@@ -238,8 +241,12 @@ fn after_cluster(sight: &Sight<'_>, gone: &ObjectKey) -> Decision<Reason> {
     }
     let metadata = &sight.job.metadata;
     let suffix = suffix(&[&metadata.uid, &gone.name, "cluster"]);
+    let name = with_suffix(&metadata.name, &suffix);
+    if let Some(note) = pods::renames(sight, gone, &name) {
+        return Decision::act(note, Reason::AwaitsCluster);
+    }
     let next = RayJobStatus {
-        ray_cluster_name: with_suffix(&metadata.name, &suffix),
+        ray_cluster_name: name,
         ray_cluster_status: ClusterStatus::default(),
         ..sight.job.status.clone()
     };
@@ -265,8 +272,14 @@ fn make_cluster(object: &Object, mut body: Value) -> Action {
 fn rename(sight: &Sight<'_>, other: &Object) -> Decision<Reason> {
     let metadata = &sight.job.metadata;
     let suffix = suffix(&[&metadata.uid, other.uid().as_str(), "cluster"]);
+    let name = with_suffix(&metadata.name, &suffix);
+    let had_own = sight.job.status.ray_cluster_status != ClusterStatus::default();
+    let note = had_own.then(|| pods::renames(sight, other.key(), &name));
+    if let Some(note) = note.flatten() {
+        return Decision::act(note, Reason::ClusterTaken);
+    }
     let next = RayJobStatus {
-        ray_cluster_name: with_suffix(&metadata.name, &suffix),
+        ray_cluster_name: name,
         ..sight.job.status.clone()
     };
     outcome::write(sight, next, Reason::ClusterTaken)

@@ -176,6 +176,12 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
 /// has ended goes as it says, if that much makes sense. What is made waits until all of the spec does.
 fn go_on_in_spite_of(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
     let mut decision = match sight.job.status.job_deployment_status {
+        // The user has named a job, which runs by now or soon will.
+        DeploymentStatus::Waiting
+            if sight.is_interactive() && !sight.submission_id().is_empty() =>
+        {
+            Some(go_on(sight))
+        }
         DeploymentStatus::Initializing | DeploymentStatus::Waiting => begin::overdue(sight),
         DeploymentStatus::Running | DeploymentStatus::Suspending | DeploymentStatus::Retrying => {
             Some(go_on(sight))

@@ -7,7 +7,7 @@ use sundown_model::{Action, Decision, Object, Part};
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Sight, later};
-use crate::ray::{patch, place, quoting};
+use crate::ray::patch;
 
 /// Decides on a job that is being deleted.
 pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
@@ -31,12 +31,7 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         Stop::Under(decision) => decision,
         Stop::Ended => Decision::act(release(sight.object), Reason::Releases),
         Stop::GaveUp(why) => {
-            let message = format!(
-                "The Ray job {} of {} could not be stopped in time and may still run: ",
-                sight.submission_id(),
-                place(sight.object.key())
-            );
-            let told = quoting(sight.object, "FailedToStopRayJob", message, why);
+            let told = stop::unstopped(sight, why);
             Decision::act_all(vec![release(sight.object), told], Reason::Releases)
         }
     }

@@ -5,11 +5,11 @@
 //! that failed is tried again only along with something else that is new, or after a while if it was not
 //! refused. One of another owner is left alone.
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use sundown_kinds::constants::LABEL_CLUSTER;
 use sundown_kinds::service;
-use sundown_model::{Action, Decision, Part, Write};
+use sundown_model::{Action, Decision, Object, Part, Write};
 
 use super::lapse::Lapse;
 use super::reason::Reason;
@@ -55,7 +55,7 @@ fn is_hopeful(sight: &Sight<'_>, action: &Action) -> bool {
 
 /// What is to be done about the service, if anything.
 fn plan(sight: &Sight<'_>) -> Vec<Action> {
-    let Cluster::There(_, cluster) = &sight.cluster else {
+    let Cluster::There(made, cluster) = &sight.cluster else {
         return Vec::new();
     };
     if !sight.owns_cluster() {
@@ -84,23 +84,29 @@ fn plan(sight: &Sight<'_>) -> Vec<Action> {
     }
     let selector = present.field("/spec/selector").cloned().unwrap_or_default();
     if selector[LABEL_CLUSTER] == body["spec"]["selector"][LABEL_CLUSTER] {
-        return Vec::new();
+        let message = format!("Updated the service {place}");
+        let told = is_older(present, made).then(|| note(object, false, "UpdatedService", message));
+        return told.into_iter().collect();
     }
     let Some(change) = merge::between(&selector, &body["spec"]["selector"]) else {
         return Vec::new();
     };
     let change = json!({"spec": {"selector": change, "ports": body["spec"]["ports"]}});
-    let told = match sight.refusal(&key) {
-        None => note(
-            object,
-            false,
-            "UpdatedService",
-            format!("Updated the service {place}"),
-        ),
-        Some(refusal) => {
-            let message = format!("Failed to update the service {place}, {}", refusal.message);
-            note(object, true, UNMOVED, message)
-        }
+    // That it was moved is told when it is seen.
+    let failed = sight.refusal(&key).map(|refusal| {
+        let message = format!("Failed to update the service {place}, {}", refusal.message);
+        note(object, true, UNMOVED, message)
+    });
+    let moves = patch(present, Part::Main, change);
+    [moves].into_iter().chain(failed).collect()
+}
+
+/// Whether a service was there before the cluster that it leads to, and so led to another one.
+fn is_older(service: &Object, cluster: &Object) -> bool {
+    let made_at = |object: &Object| {
+        let text = object.field("/metadata/creationTimestamp")?.as_str()?;
+        text.parse::<Timestamp>().ok()
     };
-    vec![patch(present, Part::Main, change), told]
+    let both = made_at(service).zip(made_at(cluster));
+    both.is_some_and(|(service, cluster)| service < cluster)
 }

@@ -1,5 +1,6 @@
 //! What is going to be submitted, to which session of which cluster: stored on the `RayJob` before it is
-//! done, so that whoever comes after a crash knows.
+//! done, so that it is known after a crash, and after an edit of the spec. Of what the user submits, the
+//! cluster is stored when the user names the job.
 
 use std::sync::Arc;
 
@@ -19,8 +20,9 @@ pub(super) struct Intent {
     pub(super) cluster: Arc<str>,
     /// The incarnation of the cluster: a successor of the same name is another one.
     pub(super) cluster_uid: Arc<str>,
-    /// The session of Ray: a head that came back is another one.
-    pub(super) session: Arc<str>,
+    /// The session of Ray: a head that came back is another one. None of what the user submits: which session that
+    /// goes to is not known.
+    pub(super) session: Option<Arc<str>>,
     pub(super) submission_id: Arc<str>,
     /// What was answered before this instant was about something else.
     pub(super) stored_at: Timestamp,

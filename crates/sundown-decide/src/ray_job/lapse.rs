@@ -24,6 +24,8 @@ pub enum Lapse {
     ServiceHoldsUp,
     /// Whose a cluster is says the selector of now.
     TrustsSelector,
+    /// A job whose selector is taken away has no cluster any more.
+    LosesGuests,
     /// A job that ran when its spec was refused is judged by the time that it had to begin.
     JudgesMended,
     /// An interactive job waits for its user though its cluster is gone.

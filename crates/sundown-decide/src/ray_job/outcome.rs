@@ -4,6 +4,7 @@ use serde_json::json;
 use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus};
 use sundown_model::{Action, Decision, Part};
 
+use super::decide;
 use super::reason::Reason;
 use super::view::Sight;
 use crate::ray::{merge, note, patch};
@@ -63,8 +64,20 @@ pub(super) fn refused(
     Decision::act_all(actions, Reason::Refused { why })
 }
 
-/// Writes a status if it says anything new.
+/// Writes a status if it says anything new. A failure after which the spec does not say whether another attempt
+/// follows waits for that where the job is: neither an end nor another attempt could be taken back.
 pub(super) fn write(sight: &Sight<'_>, next: RayJobStatus, reason: Reason) -> Decision<Reason> {
+    let (next, reason) = match unsaid(sight, &next) {
+        None => (next, reason),
+        Some(why) => {
+            let next = RayJobStatus {
+                job_deployment_status: sight.job.status.job_deployment_status,
+                reason: String::new(),
+                ..next
+            };
+            (next, Reason::Invalid { why })
+        }
+    };
     match change(sight, next) {
         Some(action) => Decision::act(action, reason),
         None => Decision::idle(reason),
@@ -102,7 +115,7 @@ fn count(sight: &Sight<'_>, next: &mut RayJobStatus) {
     match next.job_deployment_status {
         DeploymentStatus::Failed if is_new => {
             failed = failed.saturating_add(1);
-            if may_retry(sight, next, failed) {
+            if retry(sight, next, failed) == Retry::Follows {
                 next.job_deployment_status = DeploymentStatus::Retrying;
             }
         }
@@ -124,11 +137,43 @@ fn count(sight: &Sight<'_>, next: &mut RayJobStatus) {
     next.succeeded = Some(succeeded);
 }
 
-fn may_retry(sight: &Sight<'_>, next: &RayJobStatus, failed: i32) -> bool {
+/// Whether another attempt follows one that has failed.
+#[derive(Debug, PartialEq, Eq)]
+enum Retry {
+    Follows,
+    Never,
+    /// The spec says something about it that makes no sense, and what it said before is not known.
+    Unsaid,
+}
+
+fn retry(sight: &Sight<'_>, next: &RayJobStatus, failed: i32) -> Retry {
     let is_final = [Failure::Deadline, Failure::StatusCheck]
         .iter()
         .any(|why| why.as_str() == next.reason);
-    let limit = sight.job.spec.backoff_limit;
-    // A cluster that is only pointed at cannot be made anew.
-    !is_final && !sight.job.selects_cluster() && limit.is_some_and(|limit| failed <= limit)
+    // Where the job is a guest, the next attempt might begin beside this one.
+    let may_follow = !is_final && !sight.is_guest();
+    match sight.job.spec.backoff_limit.filter(|_| may_follow) {
+        None => Retry::Never,
+        Some(limit) if is_refused(sight, limit) => Retry::Unsaid,
+        Some(limit) if failed <= limit => Retry::Follows,
+        Some(_) => Retry::Never,
+    }
+}
+
+/// Whether a limit is what is wrong with a spec, by itself or beside another field. One beside a selector that was
+/// added is that of the cluster of the job's own.
+fn is_refused(sight: &Sight<'_>, limit: i32) -> bool {
+    let selects = sight.job.selects_cluster() && !sight.owns_cluster();
+    limit < 0 || (limit > 0 && (sight.is_interactive() || selects))
+}
+
+/// Why an attempt that has failed does not count yet; None if it does.
+fn unsaid(sight: &Sight<'_>, next: &RayJobStatus) -> Option<String> {
+    let fails =
+        next.job_deployment_status == DeploymentStatus::Failed && !had_ended(&sight.job.status);
+    let failed = next.failed.unwrap_or(0).saturating_add(1);
+    if !fails || retry(sight, next, failed) != Retry::Unsaid {
+        return None;
+    }
+    decide::first_flaw(sight).map(|it| it.why)
 }

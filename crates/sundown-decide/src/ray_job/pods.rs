@@ -7,23 +7,51 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sundown_kinds::constants::LABEL_CLUSTER;
-use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part, Step};
+use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part};
 
 use super::lapse::Lapse;
 use super::view::{Cluster, Sight, later};
-use crate::kinds::{POD, RAY_CLUSTER};
+use crate::kinds::{POD, RAY_CLUSTER, RAY_JOB};
 use crate::ray::{beside, controller_key, controller_of, patch};
 
-/// Since when pods of the last cluster are waited for, on the `RayJob`: neither an edit of it nor another
-/// controller begins the wait anew. An annotation, because upstream's definitions would prune a field.
+/// Which pods are waited for and since when, on the `RayJob`: neither an edit of it nor another controller begins
+/// the wait anew. An annotation, because upstream's definitions would prune a field.
 pub const ANNOTATION_APART: &str = "sundown.dev/apart";
+
+/// How many clusters that an attempt had before are remembered. Each was deleted by a user before anything was
+/// submitted, and the pods of so many are not there at once.
+const BEFORE_MAX: usize = 16;
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Apart {
-    /// The name of the cluster, which each attempt has anew.
+    /// The name of the present cluster, which each attempt has anew.
     cluster: Arc<str>,
-    since: Timestamp,
+    /// None: nothing is waited for yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
+    /// The clusters that this attempt had before it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    before: Vec<Arc<str>>,
+}
+
+impl Apart {
+    /// What is stored on a job; None if that is nothing, or about another cluster.
+    fn of(job: &Object, cluster: &str) -> Option<Self> {
+        let apart = Self::read(job)?;
+        (*apart.cluster == *cluster).then_some(apart)
+    }
+
+    fn read(job: &Object) -> Option<Self> {
+        let all = job.field("/metadata/annotations")?;
+        serde_json::from_str(all.get(ANNOTATION_APART)?.as_str()?).ok()
+    }
+
+    fn store(&self, sight: &Sight<'_>) -> Action {
+        let text = json!(self).to_string();
+        let change = json!({"metadata": {"annotations": {ANNOTATION_APART: text}}});
+        patch(sight.object, Part::Main, change)
+    }
 }
 
 /// What is left of the pods of a cluster that is gone.
@@ -56,15 +84,18 @@ pub(super) fn standing(sight: &Sight<'_>) -> Standing {
     // pods of this job's own, whoever made a cluster in their cluster's place meanwhile and points at it.
     let is_of_other =
         matches!(sight.cluster, Cluster::There(..)) && since(sight.object, &cluster.name).is_none();
-    if cluster.name.is_empty() || is_of_other || lapses {
+    let before = before(sight.object, &cluster);
+    if cluster.name.is_empty() || (is_of_other && before.is_empty()) || lapses {
         return Standing::Gone;
     }
     let proof = sight.scope.facts.live(&cluster);
-    let gone = proof.map_or_else(Step::default, |it| it.asked);
+    let gone = proof.map_or_else(|| sight.seen(), |it| it.asked);
     if !sight.scope.facts.is_fresh(&POD.resource(), gone) {
         return Standing::Unseen(Need::Barrier(vec![POD.resource()]));
     }
-    let pods = pods_of(sight, &cluster);
+    let own = (!is_of_other).then(|| pods_of(sight, &cluster));
+    let before = before.iter().flat_map(|it| pods_without(sight, it));
+    let pods: Vec<ObjectKey> = own.into_iter().flatten().chain(before).collect();
     if pods.is_empty() {
         return Standing::Gone;
     }
@@ -81,21 +112,54 @@ pub(super) fn standing(sight: &Sight<'_>) -> Standing {
 }
 
 /// Since when pods of this cluster are waited for; None if that was not stored yet.
-fn since(job: &Object, cluster: &str) -> Option<Timestamp> {
-    let all = job.field("/metadata/annotations")?;
-    let text = all.get(ANNOTATION_APART)?.as_str()?;
-    let apart: Apart = serde_json::from_str(text).ok()?;
-    (*apart.cluster == *cluster).then_some(apart.since)
+pub(super) fn since(job: &Object, cluster: &str) -> Option<Timestamp> {
+    Apart::of(job, cluster)?.since
 }
 
-fn begin(sight: &Sight<'_>, cluster: &str) -> Action {
+/// The clusters that an attempt had before this one.
+fn before(job: &Object, cluster: &ObjectKey) -> Vec<ObjectKey> {
+    let apart = Apart::of(job, &cluster.name);
+    let names = apart.into_iter().flat_map(|it| it.before);
+    names
+        .map(|name| beside(job.key(), &RAY_CLUSTER, &name))
+        .collect()
+}
+
+/// The jobs that had a cluster before the one that they have.
+pub(super) fn jobs_before(cluster: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> {
+    let namespace = cluster.namespace.iter();
+    let jobs = namespace.flat_map(|it| cache.of_within(&RAY_JOB.resource(), it));
+    let had =
+        |job: &&Arc<Object>| Apart::read(job).is_some_and(|it| it.before.contains(&cluster.name));
+    jobs.filter(had).map(|job| job.key().clone()).collect()
+}
+
+/// Stores that a wait for what is left of this cluster begins.
+pub(super) fn begin(sight: &Sight<'_>, cluster: &str) -> Action {
+    let stored = Apart::of(sight.object, cluster);
     let apart = Apart {
         cluster: cluster.into(),
-        since: sight.now(),
+        since: Some(sight.now()),
+        before: stored.map_or_else(Vec::new, |it| it.before),
     };
-    let text = json!(apart).to_string();
-    let change = json!({"metadata": {"annotations": {ANNOTATION_APART: text}}});
-    patch(sight.object, Part::Main, change)
+    apart.store(sight)
+}
+
+/// Stores that the cluster of an attempt is going to have another name; None if that is stored. The pods of the old
+/// one may still be there.
+pub(super) fn renames(sight: &Sight<'_>, old: &ObjectKey, new: &str) -> Option<Action> {
+    let job = sight.object;
+    if Apart::of(job, new).is_some_and(|it| it.before.contains(&old.name)) {
+        return None;
+    }
+    let mut before = Apart::of(job, &old.name).map_or_else(Vec::new, |it| it.before);
+    before.push(old.name.clone());
+    let apart = Apart {
+        cluster: new.into(),
+        since: None,
+        before: before.split_off(before.len().saturating_sub(BEFORE_MAX)),
+    };
+    Some(apart.store(sight))
 }
 
 /// Whether a pod belongs to a cluster that is there: nothing waits for its end.
@@ -105,12 +169,21 @@ pub(super) fn is_of_present(pod: &Object, cluster: &ObjectKey, cache: &Cache) ->
 }
 
 /// What is read of a pod.
-pub(super) const POD_FIELDS: &[&str] = &["/metadata/labels", "/status/phase"];
+pub(super) const POD_FIELDS: &[&str] = &[
+    "/metadata/labels",
+    "/status/containerStatuses",
+    "/status/initContainerStatuses",
+    "/status/phase",
+];
 
-/// Whether nothing of a pod runs any more, nor will.
+/// Whether nothing of a pod runs any more, nor will. One that outlived its deadline has failed from the moment in
+/// which its containers are told to end, and they have their grace.
 pub(super) fn has_ended(pod: &Object) -> bool {
     let phase = pod.field("/status/phase").and_then(Value::as_str);
-    matches!(phase, Some("Succeeded" | "Failed"))
+    let lists = ["/status/containerStatuses", "/status/initContainerStatuses"];
+    let lists = lists.iter().filter_map(|it| pod.field(it)?.as_array());
+    let is_running = |container: &Value| container["state"]["running"].is_object();
+    matches!(phase, Some("Succeeded" | "Failed")) && !lists.flatten().any(is_running)
 }
 
 /// The cluster that a pod belongs to. The collector takes the reference away when a cluster is deleted and its
@@ -130,10 +203,25 @@ fn pods_of(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
         Cluster::Foreign(other) | Cluster::There(other, _) => Some(other.uid()),
         Cluster::Absent => None,
     };
+    left(sight, cluster, |pod| {
+        controller_of(pod).is_none_or(|it| Some(&it.uid) != other)
+    })
+}
+
+/// The pods of a cluster of before that is not there.
+fn pods_without(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
+    left(sight, cluster, |pod| {
+        !is_of_present(pod, cluster, sight.scope.cache)
+    })
+}
+
+fn left(
+    sight: &Sight<'_>,
+    cluster: &ObjectKey,
+    is_waited_for: impl Fn(&Object) -> bool,
+) -> Vec<ObjectKey> {
     let is_left = |pod: &&Arc<Object>| {
-        !has_ended(pod)
-            && cluster_of(pod).is_some_and(|it| it == *cluster)
-            && controller_of(pod).is_none_or(|it| Some(&it.uid) != other)
+        !has_ended(pod) && cluster_of(pod).is_some_and(|it| it == *cluster) && is_waited_for(pod)
     };
     let namespace = cluster.namespace.iter();
     let pods = namespace.flat_map(|it| sight.scope.cache.of_within(&POD.resource(), it));

@@ -102,7 +102,7 @@ fn judge(stage: &Stage<RayJobs>, decision: &Decision<Reason>) {
                 }) = &deed.what
                 {
                     let intent = Intent::of(&job).expect("nothing is submitted without an intent");
-                    assert_eq!(intent.session, *session);
+                    assert_eq!(intent.session.as_ref(), Some(session));
                     assert_eq!(intent.submission_id, submission.submission_id);
                 }
             }

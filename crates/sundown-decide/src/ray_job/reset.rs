@@ -8,7 +8,8 @@ use super::lapse::Lapse;
 use super::outcome;
 use super::pods::{self, Standing};
 use super::reason::Reason;
-use super::view::{Cluster, Sight, Submitter};
+use super::stop::{self, Stop};
+use super::view::{Cluster, Sight, Submitter, later};
 use crate::ray::{delete, note, place};
 
 /// Begins to suspend a job.
@@ -23,6 +24,39 @@ pub(super) fn suspend(sight: &Sight<'_>) -> Decision<Reason> {
 /// Deletes what belongs to the attempt, then begins anew or rests. `suspend` is not read again: what has
 /// begun runs to its end.
 pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
+    let told = match stop_as_guest(sight) {
+        Ok(told) => told,
+        Err(decision) => return decision,
+    };
+    let mut decision = clear(sight);
+    if decision.reason == Reason::Cleared {
+        decision.actions.extend(told);
+    }
+    decision
+}
+
+/// Stops what runs on a cluster that was taken from the job meanwhile, and so does not go with the attempt; Ok when
+/// nothing runs, as far as can be known, and what is to be told about that.
+fn stop_as_guest(sight: &Sight<'_>) -> Result<Option<Action>, Decision<Reason>> {
+    if !sight.is_guest() || sight.intent().is_none() {
+        return Ok(None);
+    }
+    let key = sight.cluster_key();
+    let since = pods::since(sight.object, &key.name);
+    let begun_at = since.unwrap_or(sight.now());
+    let until = later(begun_at, sight.scope.config.limits.stop);
+    match stop::wind_down(sight, until) {
+        Stop::Ended => Ok(None),
+        Stop::GaveUp(why) => Ok(Some(stop::unstopped(sight, why))),
+        Stop::Under(_) if since.is_none() => {
+            let note = pods::begin(sight, &key.name);
+            Err(Decision::act(note, Reason::Clears { left: vec![key] }))
+        }
+        Stop::Under(decision) => Err(decision),
+    }
+}
+
+fn clear(sight: &Sight<'_>) -> Decision<Reason> {
     let mut actions = Vec::new();
     let mut left: Vec<ObjectKey> = Vec::new();
     // Foreground: what is gone has no pod left that could still run what the next attempt runs.
@@ -90,9 +124,8 @@ fn beside_pods(sight: &Sight<'_>, pods: &[ObjectKey]) -> Action {
     };
     let limit = sight.scope.config.limits.apart.as_secs();
     let message = format!(
-        "{first}{others} of the cluster {} did not end within {limit}s and may still run; it is not waited for \
-         any longer",
-        sight.job.status.ray_cluster_name
+        "{first}{others} of the last attempt did not end within {limit}s and may still run; it is not waited for \
+         any longer"
     );
     note(sight.object, true, "PodsOfLastAttemptLeft", message)
 }

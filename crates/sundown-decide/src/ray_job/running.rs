@@ -24,7 +24,8 @@ pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
         // Stored already: neither what became of the cluster since nor a wish to pause changes it.
         return conclude(sight, sight.next());
     }
-    if sight.shall_be_suspended() && !sight.job.selects_cluster() {
+    // On a cluster that stays it would rest beside what it runs.
+    if sight.shall_be_suspended() && !sight.is_guest() {
         return suspend(sight);
     }
     match &sight.cluster {
@@ -209,11 +210,7 @@ fn unknown(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
         return decision;
     }
     if let Some(why) = flaw_of_submission(sight) {
-        // Nothing is on its way to Ray, so there is nothing to ask it for.
-        return submit::is_settled(sight, told).map_or_else(
-            |need| Decision::need(vec![need], Reason::AsksRay),
-            |()| outcome::write(sight, next, Reason::Invalid { why }),
-        );
+        return held(sight, next, told, why);
     }
     match sight.job.spec.submission_mode {
         SubmissionMode::Http => submit::over_http(sight, next, told),
@@ -224,10 +221,23 @@ fn unknown(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
     }
 }
 
+/// Waits for the spec to be mended. Ray is asked on while it may get what was sent before.
+fn held(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>, why: String) -> Decision<Reason> {
+    if let Err(need) = submit::is_settled(sight, told) {
+        return Decision::need(vec![need], Reason::AsksRay);
+    }
+    let reason = Reason::Invalid { why };
+    if submit::may_arrive(sight) {
+        return going(sight, next, told, reason);
+    }
+    outcome::write(sight, next, reason)
+}
+
 /// What is wrong with a spec that is still to be submitted: that waits until it makes sense, as what is made does.
+/// What the user submits does not wait for that.
 fn flaw_of_submission(sight: &Sight<'_>) -> Option<String> {
     let is_open = match sight.submitter {
-        Submitter::Absent => true,
+        Submitter::Absent => !sight.is_interactive() && !submit::is_taken(sight),
         // It is on its way, or has ended, with the spec of before.
         Submitter::Foreign
         | Submitter::Runs(_)

@@ -11,7 +11,7 @@ use super::lapse::Lapse;
 use super::outcome::Failure;
 use super::reason::Reason;
 use super::view::{FAILURE_COUNT_MIN, Sight, Submitter, Told, later};
-use crate::ray::delete;
+use crate::ray::{delete, place, quoting};
 
 /// How long a job that was told to stop may take before it is told again.
 const STOP_AGAIN: SignedDuration = SignedDuration::from_secs(5);
@@ -63,6 +63,16 @@ pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
             Stop::Under(Decision::wake_at(next, Reason::Stops { until }))
         }
     }
+}
+
+/// What is told when that could not be confirmed.
+pub(super) fn unstopped(sight: &Sight<'_>, why: String) -> Action {
+    let message = format!(
+        "The Ray job {} of {} could not be stopped in time and may still run: ",
+        sight.submission_id(),
+        place(sight.object.key())
+    );
+    quoting(sight.object, "FailedToStopRayJob", message, why)
 }
 
 /// Whether the attempt was given up because what it ran is gone: a job of its name, in the cluster that is there
@@ -162,23 +172,24 @@ fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str)
     if is_over && sight.scope.config.lapses(Lapse::GivesUpUntried) {
         return Stop::GaveUp(why.to_owned());
     }
-    // What was told before this stopping began is another story: ids may be used again.
-    let begun_at = later(until, -sight.scope.config.limits.stop);
-    let last = sight.deed(&subject).filter(|it| it.ended_at >= begun_at);
-    let Some(last) = last else {
+    let Some(last) = sight.deed(&subject) else {
         return Stop::Under(tell());
     };
-    if is_elsewhere(last) {
+    // What was told before this stopping began proves nothing: ids may be used again. When it began says the clock
+    // of the API server, which may be ahead, so that the pause is kept in any case.
+    let begun_at = later(until, -sight.scope.config.limits.stop);
+    let is_of_this = last.ended_at >= begun_at;
+    if is_of_this && is_elsewhere(last) {
         return Stop::Ended;
     }
     let is_done = last.outcome == DeedOutcome::Done;
     let pause = if is_done { STOP_AGAIN } else { STOP_RETRY };
     let again_at = later(last.ended_at, pause);
-    let is_in_vain = is_over && is_in_vain(last, until, now);
+    let is_in_vain = is_over && is_of_this && is_in_vain(last, until, now);
     if is_in_vain && told.at > last.ended_at {
         return Stop::GaveUp(refusal(last).unwrap_or_else(|| why.to_owned()));
     }
-    let is_told = is_in_vain || now < again_at || (is_over && is_done);
+    let is_told = is_in_vain || now < again_at || (is_over && is_of_this && is_done);
     if !is_told {
         return Stop::Under(tell());
     }
@@ -194,7 +205,7 @@ fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str)
 fn call(sight: &Sight<'_>) -> What {
     What::Ray(ray::Call::Stop {
         at: sight.dashboard(),
-        session: sight.intent().map(|it| it.session),
+        session: sight.intent().and_then(|it| it.session),
         submission_id: sight.submission_id().into(),
     })
 }

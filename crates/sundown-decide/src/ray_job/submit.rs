@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use sundown_kinds::ray_job::submitter::SubmitError;
 use sundown_kinds::ray_job::{JobStatus, RayJobStatus, http, submitter};
 use sundown_model::{
-    Action, Decision, Deed, DeedFact, DeedOutcome, Need, Part, Question, RefusalFact,
+    Action, Decision, Deed, DeedFact, DeedOutcome, Need, Object, Part, Question, RefusalFact,
     RefusalReason, Reply, Subject, What, ray,
 };
 
@@ -22,6 +22,20 @@ use crate::ray::{self as shared, create, note, patch, place};
 /// How old an answer about the session may be: it is only stored, and checked again with the submission.
 const SESSION_AGE_MAX: SignedDuration = SignedDuration::from_secs(10);
 
+/// The session that a submission of this attempt goes to and to no other, and since when that is so.
+struct Fence {
+    session: Arc<str>,
+    stored_at: Timestamp,
+}
+
+fn fence(sight: &Sight<'_>) -> Option<Fence> {
+    let intent = sight.intent()?;
+    Some(Fence {
+        session: intent.session?,
+        stored_at: intent.stored_at,
+    })
+}
+
 /// Submits over HTTP. Ray has just said that it does not know the job.
 pub(super) fn over_http(
     sight: &Sight<'_>,
@@ -32,17 +46,11 @@ pub(super) fn over_http(
         Ok(submission) => submission,
         Err(error) => return outcome::fail(sight, next, Failure::Submission, error.to_string()),
     };
-    let Some(intent) = sight.intent() else {
+    let Some(fence) = fence(sight) else {
         return store_intent(sight, told);
     };
-    let id = submission.submission_id.clone();
-    let subject = Subject::Submission(sight.dashboard(), id);
-    // What became of a submission from before this intent is another story.
-    let last = sight
-        .deed(&subject)
-        .filter(|deed| deed.ended_at >= intent.stored_at);
-    let Some(last) = last else {
-        return submit(sight, &intent, submission);
+    let Some(last) = last(sight, &fence) else {
+        return submit(sight, &fence, submission);
     };
     match &last.outcome {
         DeedOutcome::Done => submitted(sight, next),
@@ -56,23 +64,46 @@ pub(super) fn over_http(
                 let text = format!("Job submission has failed: {}", refusal.text());
                 outcome::fail(sight, next, Failure::Submission, text)
             }
-            _ => again(
-                sight,
-                next,
-                told,
-                &intent,
-                submission,
-                &refusal.text(),
-                last,
-            ),
+            _ => again(sight, next, told, &fence, submission, &refusal.text(), last),
         },
         DeedOutcome::Unknown { message } => {
             let mut why = "it is not known whether the job was taken".to_owned();
             if !message.is_empty() {
                 why = format!("{why}: {message}");
             }
-            again(sight, next, told, &intent, submission, &why, last)
+            again(sight, next, told, &fence, submission, &why, last)
         }
+    }
+}
+
+/// What became of the last submission of this attempt, as far as this process knows.
+fn last<'a>(sight: &Sight<'a>, fence: &Fence) -> Option<&'a DeedFact> {
+    let id = sight.job.status.job_id.as_str().into();
+    let last = sight.deed(&Subject::Submission(sight.dashboard(), id));
+    // What was submitted before this attempt is another story.
+    last.filter(|it| it.ended_at >= fence.stored_at)
+}
+
+/// Whether Ray said that it has the job.
+pub(super) fn is_taken(sight: &Sight<'_>) -> bool {
+    let last = fence(sight).and_then(|it| last(sight, &it));
+    last.is_some_and(|it| match &it.outcome {
+        DeedOutcome::Done => true,
+        DeedOutcome::Refused(refusal) => refusal.reason == "AlreadyExists",
+        DeedOutcome::Unknown { .. } => false,
+    })
+}
+
+/// Whether a submission without an answer may still arrive.
+pub(super) fn may_arrive(sight: &Sight<'_>) -> bool {
+    let Some(fence) = fence(sight) else {
+        return false;
+    };
+    match last(sight, &fence).map(|it| &it.outcome) {
+        Some(DeedOutcome::Unknown { .. }) => true,
+        Some(DeedOutcome::Done | DeedOutcome::Refused(_)) => false,
+        // A process before this one may have sent it, for as long as a submission is tried.
+        None => sight.now() < later(fence.stored_at, sight.scope.config.limits.status_check),
     }
 }
 
@@ -91,7 +122,7 @@ fn again(
     sight: &Sight<'_>,
     next: RayJobStatus,
     told: &Told<'_>,
-    intent: &Intent,
+    fence: &Fence,
     submission: ray::Submission,
     why: &str,
     last: &DeedFact,
@@ -99,20 +130,20 @@ fn again(
     if told.at <= last.ended_at {
         return Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay);
     }
-    let until = later(intent.stored_at, sight.scope.config.limits.status_check);
+    let until = later(fence.stored_at, sight.scope.config.limits.status_check);
     // What failed before the time was over, and then the machine slept, says nothing about now.
     let is_over = last.ended_at >= until;
     if is_over && last.failures >= sight.failure_count_min(Lapse::BelievesOneSubmission) {
         let text = format!("Job submission has failed: {why}");
         return outcome::fail(sight, next, Failure::Submission, text);
     }
-    submit(sight, intent, submission)
+    submit(sight, fence, submission)
 }
 
-fn submit(sight: &Sight<'_>, intent: &Intent, submission: ray::Submission) -> Decision<Reason> {
+fn submit(sight: &Sight<'_>, fence: &Fence, submission: ray::Submission) -> Decision<Reason> {
     let call = ray::Call::Submit {
         at: sight.dashboard(),
-        session: intent.session.clone(),
+        session: fence.session.clone(),
         job: Arc::new(submission),
     };
     let deed = Deed {
@@ -161,9 +192,9 @@ pub(super) fn by_job(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>) -> 
             decision
         }
         Submitter::Completed(_) | Submitter::Failed(..) => without_trace(sight, next),
-        Submitter::Absent => match sight.intent() {
+        Submitter::Absent => match fence(sight) {
             None => store_intent(sight, told),
-            Some(intent) => make_submitter(sight, next, &intent),
+            Some(fence) => make_submitter(sight, next, &fence),
         },
     }
 }
@@ -182,12 +213,12 @@ fn without_trace(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
     }
 }
 
-fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, intent: &Intent) -> Decision<Reason> {
+fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, fence: &Fence) -> Decision<Reason> {
     let Cluster::There(_, cluster) = &sight.cluster else {
         return Decision::idle(Reason::AwaitsCluster);
     };
     let settings = &sight.scope.config.settings;
-    let body = submitter::job(&sight.job, &cluster.spec, Some(&intent.session), settings);
+    let body = submitter::job(&sight.job, &cluster.spec, Some(&fence.session), settings);
     match body {
         Err(error) => outcome::fail(sight, next, Failure::Submission, error.to_string()),
         Ok(body) => {
@@ -197,7 +228,7 @@ fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, intent: &Intent) -> Dec
                 message: format!("Created Kubernetes Job {place}"),
             };
             let makes = create(sight.object, &JOB, body, told);
-            match refusal(sight, intent) {
+            match refusal(sight, fence) {
                 Some(refusal) => refused(sight, next, makes, refusal),
                 None => Decision::act(makes, Reason::Submits),
             }
@@ -206,9 +237,9 @@ fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, intent: &Intent) -> Dec
 }
 
 /// Why the submitter of this attempt could not be made. One of an attempt before had the same name.
-fn refusal<'a>(sight: &Sight<'a>, intent: &Intent) -> Option<&'a RefusalFact> {
+fn refusal<'a>(sight: &Sight<'a>, fence: &Fence) -> Option<&'a RefusalFact> {
     let refusal = sight.refusal(&sight.submitter_key());
-    refusal.filter(|it| it.refused_at >= intent.stored_at)
+    refusal.filter(|it| it.refused_at >= fence.stored_at)
 }
 
 /// What is not allowed now may be allowed later; what makes no sense never will.
@@ -255,11 +286,33 @@ fn store_intent(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
             return unanswered(sight, &query, "the answer is to another question", told);
         }
     };
+    store(sight, cluster, Some(session), &sight.job.status.job_id)
+}
+
+/// Stores which cluster the user submits to, when the job is named; None if that is stored. The spec may say
+/// another one later.
+pub(super) fn store_place(sight: &Sight<'_>, cluster: &Object) -> Option<Decision<Reason>> {
+    let id = sight.job.spec.job_id.as_str();
+    let is_this = |it: &Intent| {
+        *it.cluster_uid == *cluster.uid().as_str()
+            && it.cluster == cluster.key().name
+            && *it.submission_id == *id
+    };
+    let stored = Intent::of(sight.object).filter(is_this);
+    stored.is_none().then(|| store(sight, cluster, None, id))
+}
+
+fn store(
+    sight: &Sight<'_>,
+    cluster: &Object,
+    session: Option<Arc<str>>,
+    id: &str,
+) -> Decision<Reason> {
     let intent = Intent {
         cluster: cluster.key().name.clone(),
         cluster_uid: cluster.uid().as_str().into(),
         session,
-        submission_id: sight.job.status.job_id.as_str().into(),
+        submission_id: id.into(),
         stored_at: sight.now(),
     };
     let action = patch(sight.object, Part::Main, intent.patch());

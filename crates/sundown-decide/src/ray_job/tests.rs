@@ -4,12 +4,14 @@ mod apart;
 mod asleep;
 mod away;
 mod cleanup;
+mod deselected;
 mod edits;
 mod failing;
 mod held;
 mod others;
 mod refused;
 mod submitting;
+mod unserved;
 
 use serde_json::{Value, json};
 use sundown_model::{Explain, ObjectKey, ray};

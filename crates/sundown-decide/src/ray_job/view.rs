@@ -15,7 +15,7 @@ use sundown_model::{
 use super::RayJobs;
 use super::intent::Intent;
 use super::lapse::Lapse;
-use crate::kinds::{JOB, RAY_CLUSTER, RAY_JOB};
+use crate::kinds::{CRD, JOB, RAY_CLUSTER, RAY_JOB};
 use crate::ray::{beside, is_owned, view};
 
 /// What is read of a submitter.
@@ -48,8 +48,9 @@ pub(super) struct Sight<'a> {
 pub(super) enum Cluster<'a> {
     /// Not seen, or not named yet.
     Absent,
-    /// One of that name, which is not this job's.
+    /// One of that name, on which nothing of this job runs.
     Foreign(&'a Object),
+    /// The one that the job is for: made for it, pointed at, or submitted to.
     There(&'a Object, Box<RayCluster>),
 }
 
@@ -75,7 +76,7 @@ pub(super) struct Told<'a> {
 impl<'a> Sight<'a> {
     pub(super) fn of(object: &'a Object, job: RayJob, scope: Scope<'a>) -> Self {
         Self {
-            cluster: cluster(object, &job, scope.cache),
+            cluster: cluster(object, &job, scope),
             submitter: submitter(object, scope.cache),
             scope,
             object,
@@ -109,11 +110,7 @@ impl<'a> Sight<'a> {
 
     /// What is stored about the submission of this attempt, to whichever cluster of the name.
     pub(super) fn stored(&self) -> Option<Intent> {
-        let status = &self.job.status;
-        let is_this = |it: &Intent| {
-            *it.cluster == *status.ray_cluster_name && *it.submission_id == *status.job_id
-        };
-        Intent::of(self.object).filter(is_this)
+        stored(self.object, &self.job)
     }
 
     /// The same, if it was to the very cluster that is there.
@@ -144,7 +141,8 @@ impl<'a> Sight<'a> {
         self.stored().is_some() && self.intent().is_none()
     }
 
-    /// Whether the cluster was made for this job. The spec of now does not tell: it may be edited.
+    /// Whether the cluster was made for this job. The spec does not tell: a selector may be added to it or taken
+    /// away at any time.
     pub(super) fn owns_cluster(&self) -> bool {
         match &self.cluster {
             Cluster::There(cluster, _) => is_owned(cluster, self.object),
@@ -152,19 +150,19 @@ impl<'a> Sight<'a> {
         }
     }
 
-    fn is_interactive(&self) -> bool {
-        self.job.spec.submission_mode == SubmissionMode::Interactive
+    /// Whether the job is on a cluster that was not made for it: it cannot be made anew, and stays.
+    pub(super) fn is_guest(&self) -> bool {
+        matches!(self.cluster, Cluster::There(..)) && !self.owns_cluster()
+    }
+
+    pub(super) fn is_interactive(&self) -> bool {
+        is_interactive(&self.job)
     }
 
     /// What Ray knows the job by; empty if it has no name yet. That of an interactive job is the user's, from
     /// the moment in which it is named.
     pub(super) fn submission_id(&self) -> &str {
-        let (stored, named) = (&self.job.status.job_id, &self.job.spec.job_id);
-        if stored.is_empty() && self.is_interactive() {
-            named
-        } else {
-            stored
-        }
+        submission_id(&self.job)
     }
 
     /// Whether the job shall be suspended: a wish that the spec may not have is not obeyed.
@@ -285,7 +283,20 @@ impl<'a> Sight<'a> {
         if is_proof {
             return Ok(true);
         }
+        if self.is_unserved(key) {
+            // Nothing of a kind that is not served is there, and a read of it is never answered.
+            return if self.scope.facts.is_catalog_fresh(self.seen()) {
+                Ok(true)
+            } else {
+                Err(Need::Barrier(vec![CRD.resource()]))
+            };
+        }
         Err(Need::Live(key.clone()))
+    }
+
+    fn is_unserved(&self, key: &ObjectKey) -> bool {
+        let catalog = self.scope.cache.catalog();
+        catalog.get(&key.resource).is_none() && catalog.get(&CRD.resource()).is_some()
     }
 }
 
@@ -299,13 +310,37 @@ pub(super) fn seconds(count: i32) -> SignedDuration {
     SignedDuration::from_secs(count.into())
 }
 
-fn cluster<'a>(object: &Object, job: &RayJob, cache: &'a Cache) -> Cluster<'a> {
+fn is_interactive(job: &RayJob) -> bool {
+    job.spec.submission_mode == SubmissionMode::Interactive
+}
+
+fn submission_id(job: &RayJob) -> &str {
+    let (stored, named) = (&job.status.job_id, &job.spec.job_id);
+    if stored.is_empty() && is_interactive(job) {
+        named
+    } else {
+        stored
+    }
+}
+
+/// What is stored about the submission of the present attempt.
+fn stored(object: &Object, job: &RayJob) -> Option<Intent> {
+    let (cluster, id) = (job.status.ray_cluster_name.as_str(), submission_id(job));
+    let is_this = |it: &Intent| *it.cluster == *cluster && *it.submission_id == *id;
+    Intent::of(object).filter(is_this)
+}
+
+fn cluster<'a>(object: &Object, job: &RayJob, scope: Scope<'a>) -> Cluster<'a> {
     let name = &job.status.ray_cluster_name;
-    let found = cache.get(&beside(object.key(), &RAY_CLUSTER, name));
+    let found = scope.cache.get(&beside(object.key(), &RAY_CLUSTER, name));
     let Some(found) = found.filter(|_| !name.is_empty()) else {
         return Cluster::Absent;
     };
-    if !job.selects_cluster() && !is_owned(found, object) {
+    // What was submitted runs where it was submitted to, whatever the spec says since.
+    let is_of_submission = |it: Intent| *it.cluster_uid == *found.uid().as_str();
+    let runs_there = stored(object, job).is_some_and(is_of_submission)
+        && !scope.config.lapses(Lapse::LosesGuests);
+    if !job.selects_cluster() && !is_owned(found, object) && !runs_there {
         return Cluster::Foreign(found);
     }
     match view::ray_cluster(found) {

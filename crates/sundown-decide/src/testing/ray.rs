@@ -264,6 +264,8 @@ impl<C: Controller> Stage<C> {
                 let question = Question::Ray(query.clone());
                 self.scene.facts.set_reply(question, fact);
             }
+            // As in the engine: what is not served is not read.
+            Need::Live(key) if self.scene.cache.catalog().get(&key.resource).is_none() => {}
             Need::Live(key) => {
                 let fact = LiveFact {
                     asked,

@@ -66,7 +66,9 @@ pub(crate) fn on_execution(ray: &mut Ray, ledger: &Ledger, found: &mut Vec<Viola
         if is_over && !is_submitter_taken(job, ledger) {
             broken("J9", "it began when its attempt was over");
         }
+        let is_shared = !text(job, "/spec/clusterSelector/ray.io~1cluster").is_empty();
         ray.executions[index].of = Some(attempt);
+        ray.executions[index].is_shared = is_shared;
     }
 }
 
@@ -100,19 +102,22 @@ pub(crate) fn at_rest(ledger: &Ledger, node: &Node, now: Timestamp) -> Vec<Viola
         let selected = text(job, "/spec/clusterSelector/ray.io~1cluster");
         let is_missing = !selected.is_empty()
             && !rays(ledger, "rayclusters").any(|it| text(it, NAME) == selected);
-        // What was not begun waits until it makes sense; what runs does not.
-        let waits = matches!(state(job), "Initializing" | "Waiting") && policy::is_refused(job);
+        // What is still to be begun waits until it makes sense; what was executed does not.
+        let attempt = attempt_of(job);
+        let mut executions = node.ray.executions.iter();
+        let is_begun = executions.any(|it| it.of.as_ref() == Some(&attempt));
+        let may_refuse = policy::is_invalid(job) || policy::is_refused(job);
+        let is_held = may_refuse && !is_begun;
         // One that the user has not submitted yet may be waited for, where it could be.
         let clusters = || rays(ledger, "rayclusters").filter(|it| is_controlled(it, &job.uid));
         let awaits_user = state(job) == "Waiting"
             && text(job, "/spec/jobId").is_empty()
             && clusters().next().is_some();
         let is_at_rest = is_at_rest || awaits_user;
-        if !is_at_rest && !is_missing && !waits && !policy::is_invalid(job) {
+        if !is_at_rest && !is_missing && !is_held {
             let text = format!("{name} came to no end: it is {:?}", state(job));
             found.push(Violation::new("J14", text));
         }
-        let may_refuse = policy::is_invalid(job) || policy::is_refused(job);
         if state(job) == "ValidationFailed" && !may_refuse {
             let text = format!("{name} makes sense, and is refused");
             found.push(Violation::new("J13", text));
@@ -147,7 +152,7 @@ fn is_head_taken(execution: &Execution, ledger: &Ledger) -> bool {
     let owners = head.owners();
     let has_other = owners.iter().any(|it| &*it.kind != "RayCluster");
     let mut clusters = rays(ledger, "rayclusters").filter(|it| is_controlled(head, &it.uid));
-    let is_of_other = !of.is_shared && clusters.any(|it| !is_controlled(it, &of.job));
+    let is_of_other = !execution.is_shared && clusters.any(|it| !is_controlled(it, &of.job));
     owners.is_empty() || has_other || is_of_other
 }
 
@@ -156,7 +161,6 @@ fn attempt_of(job: &Version) -> Attempt {
     Attempt {
         job: job.uid.clone(),
         cluster: text(job, "/status/rayClusterName").to_owned(),
-        is_shared: !text(job, "/spec/clusterSelector/ray.io~1cluster").is_empty(),
     }
 }
 

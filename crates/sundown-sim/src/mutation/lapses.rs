@@ -44,6 +44,10 @@ pub(super) fn told(lapse: Lapse) -> (&'static str, &'static str) {
             "trusts-selector",
             "a job rests beside its cluster, because a selector was added",
         ),
+        Lapse::LosesGuests => (
+            "loses-guests",
+            "a job whose selector is taken away runs on while the next attempt begins",
+        ),
         Lapse::JudgesMended => (
             "judges-mended",
             "a job that ran is stopped, because it did not begin in time",
@@ -72,6 +76,7 @@ pub(super) fn place(lapse: Lapse) -> (&'static str, Variant) {
         Lapse::AwaitsSubmitter => "ray-deadline-full-disk",
         Lapse::ServiceHoldsUp => "ray-without-service",
         Lapse::TrustsSelector => "ray-selects-late",
+        Lapse::LosesGuests => "ray-deselected",
         Lapse::JudgesMended => "ray-mended-late",
         Lapse::WaitsWithoutCluster => "ray-interactive-alone",
         Lapse::ReadsNoName => "ray-without-name",

@@ -3,6 +3,7 @@
 //! that the user submits.
 
 use serde_json::{Value, json};
+use sundown_api::Method;
 
 use super::ray::{CLUSTER, JOB, LONG, WHILE_SECONDS, begun, cluster, job, story};
 use crate::node::{Mishap, Mood};
@@ -158,6 +159,8 @@ fn away() -> Vec<Scenario> {
 /// What users change while a job runs.
 fn edits() -> Vec<Scenario> {
     let retried = json!({ "backoffLimit": 1 });
+    let deselected =
+        json!({ "clusterSelector": null, "rayClusterSpec": cluster(0), "backoffLimit": 1 });
     vec![
         // Neither is allowed, so neither is obeyed.
         begun("ray-suspend-refused", job("HTTPMode", LONG, &json!({})))
@@ -173,7 +176,7 @@ fn edits() -> Vec<Scenario> {
             .work(WHILE_SECONDS)
             .delete_clusters()
             .settle(),
-        // Whose its cluster is does not change with the spec.
+        // Whose its cluster is does not change with a selector.
         begun("ray-selects-late", job("HTTPMode", LONG, &suspendable()))
             .work(WHILE_SECONDS)
             .node(Mishap::Away)
@@ -185,6 +188,21 @@ fn edits() -> Vec<Scenario> {
             )
             .work(1)
             .node(Mishap::Back)
+            .settle(),
+        // It runs on where it was submitted to, and nothing of it runs anywhere else.
+        shared("ray-deselected", "HTTPMode", ENDLESS)
+            .work(WHILE_SECONDS)
+            .patch(JOB, &json!({ "spec": deselected }))
+            .work(WHILE_SECONDS)
+            .delete(JOB, "Background")
+            .settle(),
+        // Its cluster goes with the kind, and no read would ever say so.
+        begun("ray-without-kind", job("HTTPMode", LONG, &json!({})))
+            .with_kinds()
+            .work(WHILE_SECONDS)
+            .does(withdraw())
+            .settle()
+            .delete(JOB, "Background")
             .settle(),
         begun(
             "ray-suspended-without-cluster",
@@ -240,6 +258,14 @@ fn modes() -> Vec<Scenario> {
 
 fn suspendable() -> Value {
     json!({ "shutdownAfterJobFinishes": true, "ttlSecondsAfterFinished": 60 })
+}
+
+/// The kind of the clusters goes, and all of them with it.
+fn withdraw() -> Op {
+    let path =
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/rayclusters.ray.io".to_owned();
+    let label = "delete the definition of RayCluster".to_owned();
+    Op::new(Method::Delete, path, None, label)
 }
 
 /// A job on a cluster that is not its own.

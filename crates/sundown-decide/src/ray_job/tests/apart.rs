@@ -7,7 +7,7 @@ use sundown_model::{Change, Controller, ObjectKey};
 
 use super::super::{RayJobs, Reason};
 use super::away::a_pod_of;
-use super::{cluster_key, counter, running, status};
+use super::{cluster_key, counter, running, stage, status};
 use crate::testing::A;
 use crate::testing::ray::{Stage, a_ray_job};
 
@@ -28,6 +28,18 @@ fn touched_by_the_end_of(stage: &mut Stage<RayJobs>, pod: &A) -> BTreeSet<Object
     let mut touched = BTreeSet::new();
     let change = Change::Deleted(pod.build());
     let scene = &mut stage.scene;
+    scene
+        .controller
+        .observe(&change, &scene.cache, &mut touched);
+    touched
+}
+
+/// The jobs that are looked at when a pod changes.
+fn touched_by_the_change_of(stage: &mut Stage<RayJobs>, old: &A, new: &A) -> BTreeSet<ObjectKey> {
+    let mut touched = BTreeSet::new();
+    let (old, new) = (old.build(), new.build());
+    let scene = &mut stage.scene;
+    let change = Change::Updated { old, new };
     scene
         .controller
         .observe(&change, &scene.cache, &mut touched);
@@ -128,4 +140,65 @@ fn the_end_of_a_pod_whose_cluster_is_there_is_not_for_its_job() {
     assert!(touched_by_the_end_of(&mut stage, &pod).is_empty());
     lose_cluster(&mut stage);
     assert!(touched_by_the_end_of(&mut stage, &pod).contains(&counter()));
+}
+
+/// As on a node that tells the end of a pod by its deadline before its containers had their grace.
+#[test]
+fn a_pod_that_has_failed_runs_on_while_a_container_of_it_does() {
+    for list in ["containerStatuses", "initContainerStatuses"] {
+        let mut stage = retried();
+        let ended = json!([{"name": "a", "state": {"terminated": {"exitCode": 143}}}]);
+        let runs = json!([
+            {"name": "a", "state": {"terminated": {"exitCode": 0}}},
+            {"name": "b", "state": {"running": {}}},
+        ]);
+        let failed = a_pod_of(&stage).with("/status/phase", json!("Failed"));
+        let list = format!("/status/{list}");
+        let pod = failed.clone().with(&list, runs);
+        stage.put(pod.clone());
+        lose_cluster(&mut stage);
+        let left = vec![pod.key()];
+        assert_eq!(stage.settle(&counter()).reason, Reason::Clears { left });
+        let ended = failed.with(&list, ended);
+        let touched = touched_by_the_change_of(&mut stage, &pod, &ended);
+        assert!(touched.contains(&counter()));
+        stage.put(ended);
+        assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    }
+}
+
+/// Its cluster was deleted before the submission, once or twice, and the next one has another name.
+#[test]
+fn no_job_rests_beside_a_pod_of_a_cluster_that_it_had_before() {
+    for count in [1, 2] {
+        let job = a_ray_job().with("/spec/shutdownAfterJobFinishes", json!(true));
+        let mut stage = stage(job);
+        let mut pods = Vec::new();
+        for index in 0..count {
+            assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+            let cluster = cluster_key(&stage);
+            stage.edit(&cluster, "/status", json!({"desiredWorkerReplicas": 2}));
+            stage.settle(&counter());
+            let mut pod = a_pod_of(&stage).uid(&format!("head-{index}"));
+            pod.json["metadata"]["name"] = json!(format!("head-{index}"));
+            stage.put(pod.clone());
+            pods.push(pod);
+            lose_cluster(&mut stage);
+            stage.settle(&counter());
+            assert_ne!(cluster_key(&stage), cluster);
+        }
+        stage.edit(&counter(), "/spec/suspend", json!(true));
+        for pod in pods {
+            let waits = stage.settle(&counter());
+            let Reason::Clears { left } = &waits.reason else {
+                panic!("{waits:?}");
+            };
+            assert!(left.contains(&pod.key()));
+            assert!(waits.wake_at.is_some(), "not for ever");
+            stage.remove(&pod.key());
+            assert!(touched_by_the_end_of(&mut stage, &pod).contains(&counter()));
+        }
+        assert_eq!(stage.settle(&counter()).reason, Reason::Suspended);
+        assert!(!stage.said().contains("PodsOfLastAttemptLeft"));
+    }
 }

@@ -1,6 +1,6 @@
 //! Edits in the middle of an attempt: what makes no sense waits, and whose a cluster is does not change by it.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sundown_model::{Change, Controller, RefusalReason, ray};
 
 use super::super::{RayJobs, Reason};
@@ -126,4 +126,112 @@ fn a_service_that_the_server_cannot_take_is_not_tried_with_every_look() {
     stage.settle(&counter());
     let service = key("", "services", "counter-head-svc");
     assert!(stage.objects.contains_key(&service), "but after a while");
+}
+
+/// Only the user submits, at any time, and may name the job after the edit.
+#[test]
+fn what_the_user_submits_after_a_flawed_edit_is_followed() {
+    for is_named_late in [false, true] {
+        let job = a_ray_job().with("/spec/submissionMode", json!("InteractiveMode"));
+        let mut stage = with_cluster(job);
+        stage.settle(&counter());
+        let (named, flawed) = (
+            ("/spec/jobId", json!("mine")),
+            ("/spec/suspend", json!(true)),
+        );
+        let mut edits = [named, flawed];
+        if is_named_late {
+            edits.reverse();
+        }
+        let waits = edits.map(|(field, value)| {
+            stage.edit(&counter(), field, value);
+            stage.settle(&counter())
+        });
+        stage.ray.set("mine", ray::JobStatus::Succeeded);
+        stage.now = waits[1].wake_at.expect("it asks again");
+        stage.settle(&counter());
+        assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    }
+}
+
+/// Found by a Ray that took a request long after it had been given up.
+#[test]
+fn a_submission_that_lands_after_a_flawed_edit_is_followed() {
+    for forgets in [false, true] {
+        let mut stage = with_cluster(a_ray_job());
+        stage.ray.breaks = Some("no answer");
+        while stage.step(&counter()).reason != Reason::Submits {}
+        stage.edit(&counter(), "/spec/runtimeEnvYAML", json!("- a"));
+        if forgets {
+            stage.forget();
+        }
+        let waits = stage.settle(&counter());
+        assert!(matches!(waits.reason, Reason::Invalid { .. }), "{waits:?}");
+        let id = status(&stage, "jobId").to_owned();
+        stage.ray.set(&id, ray::JobStatus::Succeeded);
+        stage.now = waits.wake_at.expect("it asks again");
+        stage.settle(&counter());
+        assert_eq!(status(&stage, "jobDeploymentStatus"), "Complete");
+    }
+}
+
+#[test]
+fn what_was_never_submitted_is_not_asked_for_for_ever_while_a_flaw_holds_it() {
+    let mut stage = with_cluster(a_ray_job());
+    while stage.step(&counter()).reason != Reason::StoresIntent {}
+    stage.edit(&counter(), "/spec/runtimeEnvYAML", json!("- a"));
+    for _ in 0..3_000 {
+        let waits = stage.settle(&counter());
+        assert!(matches!(waits.reason, Reason::Invalid { .. }), "{waits:?}");
+        match waits.wake_at {
+            Some(at) => stage.now = at,
+            None => return,
+        }
+    }
+    panic!("it asks for ever");
+}
+
+#[test]
+fn a_selector_that_is_added_takes_no_retry_away() {
+    let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(2)));
+    select(&mut stage);
+    end(&mut stage, ray::JobStatus::Failed);
+    stage.settle(&counter());
+    assert_eq!(stage.json(&counter())["status"]["failed"], 1);
+    assert_eq!(status(&stage, "jobDeploymentStatus"), "ValidationFailed");
+    stage.edit(&counter(), "/spec/clusterSelector", Value::Null);
+    assert_eq!(stage.settle(&counter()).reason, Reason::AwaitsCluster);
+    make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert_eq!(executions(&stage), 2);
+}
+
+/// How often it may be tried again is not known until the spec says so.
+#[test]
+fn an_attempt_that_failed_waits_for_a_limit_that_makes_sense() {
+    let is_lost = |stage: &mut Stage<RayJobs>| {
+        let cluster = cluster_key(stage);
+        stage.remove(&cluster);
+    };
+    let has_failed = |stage: &mut Stage<RayJobs>| end(stage, ray::JobStatus::Failed);
+    let interactive = ("/spec/submissionMode", json!("InteractiveMode"));
+    let ways: [&dyn Fn(&mut Stage<RayJobs>); 2] = [&is_lost, &has_failed];
+    for happens in ways {
+        for (field, flaw) in [("/spec/backoffLimit", json!(-1)), interactive.clone()] {
+            for (limit, expect) in [(2, "Initializing"), (0, "Failed")] {
+                let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(2)));
+                stage.edit(&counter(), field, flaw.clone());
+                happens(&mut stage);
+                let waits = stage.settle(&counter());
+                assert!(matches!(waits.reason, Reason::Invalid { .. }), "{waits:?}");
+                assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
+                assert_eq!(stage.json(&counter())["status"]["failed"], 0);
+                stage.edit(&counter(), "/spec/submissionMode", json!("HTTPMode"));
+                stage.edit(&counter(), "/spec/backoffLimit", json!(limit));
+                stage.settle(&counter());
+                assert_eq!(status(&stage, "jobDeploymentStatus"), expect);
+                assert_eq!(stage.json(&counter())["status"]["failed"], 1);
+            }
+        }
+    }
 }

@@ -10,7 +10,7 @@ use super::{counter, make_ready, running, stage, status};
 use crate::testing::ray::{Stage, a_cluster, a_ray_job};
 
 /// A job named `train` that runs on a cluster of somebody else.
-fn on_shared() -> Stage<RayJobs> {
+pub(super) fn on_shared() -> Stage<RayJobs> {
     let job = a_ray_job()
         .with("/spec/clusterSelector", json!({"ray.io/cluster": "demo"}))
         .with("/spec/rayClusterSpec", Value::Null)
@@ -30,7 +30,7 @@ fn restart_with_another(stage: &mut Stage<RayJobs>) {
 }
 
 /// Deletes the job, and lives until it is gone; at what time that was.
-fn delete(stage: &mut Stage<RayJobs>) -> SignedDuration {
+pub(super) fn delete(stage: &mut Stage<RayJobs>) -> SignedDuration {
     let begun_at = stage.now;
     let now = stage.now.to_string();
     stage.edit(&counter(), "/metadata/deletionTimestamp", json!(now));
@@ -127,4 +127,23 @@ fn what_ray_refuses_to_stop_holds_a_job_no_longer_than_it_may_and_is_quoted() {
     let told = format!("{told:?}");
     assert!(told.contains("no"), "{told}");
     assert!(!told.contains("still runs"), "{told}");
+}
+
+/// The instant of a deletion is the API server's, and its clock may be ahead of ours.
+#[test]
+fn a_stop_is_not_repeated_at_once_when_the_clock_of_the_server_is_ahead() {
+    for is_deaf in [true, false] {
+        let mut stage = running(a_ray_job());
+        stage.ray.is_deaf = is_deaf;
+        stage.ray.refuses_stop = !is_deaf;
+        let ahead = stage.now + SignedDuration::from_secs(30);
+        let ahead = json!(ahead.to_string());
+        stage.edit(&counter(), "/metadata/deletionTimestamp", ahead);
+        for _ in 0..100 {
+            stage.step(&counter());
+        }
+        let told = stage.ray.stops + stage.ray.refused_stops;
+        assert!((1..=3).contains(&told), "{told}");
+        live_on(&mut stage);
+    }
 }

@@ -104,4 +104,17 @@ fn a_service_that_cannot_be_moved_is_told_and_tried_again_only_along_with_someth
     end(&mut stage, ray::JobStatus::Succeeded);
     stage.settle(&counter());
     assert!(stage.said().contains("FailedToUpdateService"));
+    assert!(!stage.said().contains("UpdatedService"));
+}
+
+#[test]
+fn a_service_is_told_as_moved_when_it_is() {
+    let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(1)));
+    let lost = cluster_key(&stage);
+    stage.remove(&lost);
+    stage.settle(&counter());
+    assert!(!stage.said().contains("UpdatedService"), "it was made here");
+    make_ready(&mut stage);
+    assert_eq!(stage.settle(&counter()).reason, Reason::Runs);
+    assert!(stage.said().contains("UpdatedService"));
 }

@@ -155,8 +155,7 @@ fn released(
     let has_cluster = |left: &&Execution| {
         let mut clusters = rays(before, "rayclusters").filter(|it| is_controlled(it, &prev.uid));
         let head = before.live.values().find(|it| it.uid == left.head);
-        let is_shared = left.of.as_ref().is_some_and(|of| of.is_shared);
-        is_shared || head.is_none_or(|head| clusters.any(|it| is_controlled(head, &it.uid)))
+        left.is_shared || head.is_none_or(|head| clusters.any(|it| is_controlled(head, &it.uid)))
     };
     // Nor can it be asked for when its name was taken away; it is owned, and goes as garbage.
     let is_named = !text(prev, "/status/rayClusterName").is_empty();
