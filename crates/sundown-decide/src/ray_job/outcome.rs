@@ -153,10 +153,9 @@ fn retry(sight: &Sight<'_>, next: &RayJobStatus, failed: i32) -> Retry {
     // Where the job is a guest, the next attempt might begin beside this one.
     let may_follow = !is_final && !sight.is_guest();
     match sight.job.spec.backoff_limit.filter(|_| may_follow) {
-        None => Retry::Never,
         Some(limit) if is_refused(sight, limit) => Retry::Unsaid,
         Some(limit) if failed <= limit => Retry::Follows,
-        Some(_) => Retry::Never,
+        None | Some(_) => Retry::Never,
     }
 }
 

@@ -209,19 +209,18 @@ fn a_selector_that_is_added_takes_no_retry_away() {
 /// How often it may be tried again is not known until the spec says so.
 #[test]
 fn an_attempt_that_failed_waits_for_a_limit_that_makes_sense() {
-    let is_lost = |stage: &mut Stage<RayJobs>| {
-        let cluster = cluster_key(stage);
-        stage.remove(&cluster);
-    };
-    let has_failed = |stage: &mut Stage<RayJobs>| end(stage, ray::JobStatus::Failed);
     let interactive = ("/spec/submissionMode", json!("InteractiveMode"));
-    let ways: [&dyn Fn(&mut Stage<RayJobs>); 2] = [&is_lost, &has_failed];
-    for happens in ways {
+    for is_lost in [true, false] {
         for (field, flaw) in [("/spec/backoffLimit", json!(-1)), interactive.clone()] {
             for (limit, expect) in [(2, "Initializing"), (0, "Failed")] {
                 let mut stage = running(a_ray_job().with("/spec/backoffLimit", json!(2)));
                 stage.edit(&counter(), field, flaw.clone());
-                happens(&mut stage);
+                if is_lost {
+                    let cluster = cluster_key(&stage);
+                    stage.remove(&cluster);
+                } else {
+                    end(&mut stage, ray::JobStatus::Failed);
+                }
                 let waits = stage.settle(&counter());
                 assert!(matches!(waits.reason, Reason::Invalid { .. }), "{waits:?}");
                 assert_eq!(status(&stage, "jobDeploymentStatus"), "Running");
