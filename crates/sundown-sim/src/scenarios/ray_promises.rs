@@ -43,6 +43,9 @@ fn troubles() -> Vec<Scenario> {
         )
         .work(WHILE_SECONDS - 5)
         .troubled(Trouble::Full)
+        .settle()
+        // Whether the submitter ended first or was deleted first is open.
+        .delete(JOB, "Background")
         .settle(),
         begun("ray-without-service", job("HTTPMode", LONG, &json!({})))
             .troubled(Trouble::NoServices)

@@ -23,7 +23,9 @@ pub(crate) fn late(ledger: &Ledger, node: Option<&Node>, now: Timestamp) -> Vec<
             let text = format!("the end of {name} was told after {took:#}");
             found.push(Violation::new("J16", text));
         }
-        let is_overdue = deadline(job).is_some_and(|at| now > at + STOPPED_WITHIN);
+        // A submitter that was taken from its job submits what it wants.
+        let is_taken = text(job, "/status/reason") == "SubmissionFailed";
+        let is_overdue = !is_taken && deadline(job).is_some_and(|at| now > at + STOPPED_WITHIN);
         let goes = |it: &&Execution| {
             it.fate == Fate::Goes && it.of.as_ref().is_some_and(|of| of.job == job.uid)
         };
