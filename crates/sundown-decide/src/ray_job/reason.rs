@@ -138,7 +138,9 @@ impl Explain for Reason {
             Self::NoAnswer { until } => {
                 format!("Ray does not answer, which is borne until {until}")
             }
-            Self::StoresIntent => "stores the session that it will be submitted to".to_owned(),
+            Self::StoresIntent => {
+                "stores the cluster and the session that it is submitted to".to_owned()
+            }
             Self::Submits => "is to be submitted".to_owned(),
             Self::Submitted => "Ray has taken the job".to_owned(),
             Self::Runs => "Ray runs the job".to_owned(),
