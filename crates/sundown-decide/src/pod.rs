@@ -48,7 +48,6 @@ pub use launch::{API_HOST, API_PORT};
 pub use probe::Purpose;
 pub use reason::Reason;
 pub use sandbox::DOMAIN;
-pub use unsupported::CLOSED_PATH;
 
 /// The name of the one node.
 pub const NODE_NAME: &str = "sundown";

@@ -6,7 +6,7 @@ use std::fmt;
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::{self, BoxStream};
-use sundown_model::{Deed, DeedOutcome, DeedRefusal, Question, Reply, node, ray};
+use sundown_model::{Deed, DeedOutcome, DeedReason, DeedRefusal, Question, Reply, node, ray};
 
 /// Answers questions and carries out deeds.
 pub trait Beyond: fmt::Debug + Send + Sync {
@@ -40,13 +40,9 @@ impl Beyond for Nobody {
         Box::pin(std::future::ready(reply))
     }
 
-    fn carry_out(&self, _: Deed) -> BoxFuture<'_, DeedOutcome> {
-        let refusal = DeedRefusal {
-            missing: None,
-            reason: "Unreachable".to_owned(),
-            message: NOBODY.to_owned(),
-            quote: String::new(),
-        };
+    fn carry_out(&self, deed: Deed) -> BoxFuture<'_, DeedOutcome> {
+        let reason = DeedReason::unreachable(deed.what.port());
+        let refusal = DeedRefusal::new(reason, NOBODY);
         Box::pin(std::future::ready(DeedOutcome::Refused(refusal)))
     }
 

@@ -87,7 +87,7 @@ impl Dashboards {
     ) -> DeedOutcome {
         let mut connection = match self.connect(at, CALL_TIME_MAX).await {
             Ok(connection) => connection,
-            Err(failure) => return refused("Unreachable", failure.message),
+            Err(failure) => return refused(ray::Refused::Unreachable, failure.message),
         };
         if let Some(refusal) = other_session(&mut connection, wanted).await {
             return refusal;
@@ -107,7 +107,7 @@ impl Dashboards {
     ) -> DeedOutcome {
         let mut connection = match self.connect(at, CALL_TIME_MAX).await {
             Ok(connection) => connection,
-            Err(failure) => return refused("Unreachable", failure.message),
+            Err(failure) => return refused(ray::Refused::Unreachable, failure.message),
         };
         if let Some(wanted) = wanted
             && let Some(refusal) = other_session(&mut connection, wanted).await
@@ -141,9 +141,9 @@ async fn other_session(connection: &mut Connection, wanted: &str) -> Option<Deed
         Ok(ray::Answer::Session { name, .. }) if *name == *wanted => None,
         Ok(_) => {
             let message = format!("the cluster is no longer in session {wanted}");
-            Some(refused("OtherSession", message))
+            Some(refused(ray::Refused::OtherSession, message))
         }
-        Err(failure) => Some(refused("Unreachable", failure.message)),
+        Err(failure) => Some(refused(ray::Refused::Unreachable, failure.message)),
     }
 }
 
@@ -153,15 +153,10 @@ fn fate(trouble: Trouble) -> DeedOutcome {
         let message = trouble.message;
         DeedOutcome::Unknown { message }
     } else {
-        refused("Unreachable", trouble.message)
+        refused(ray::Refused::Unreachable, trouble.message)
     }
 }
 
-fn refused(reason: &str, quote: String) -> DeedOutcome {
-    DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: reason.to_owned(),
-        message: String::new(),
-        quote,
-    })
+fn refused(reason: ray::Refused, quote: String) -> DeedOutcome {
+    DeedOutcome::Refused(DeedRefusal::new(reason, "").quoting(quote))
 }

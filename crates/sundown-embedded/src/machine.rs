@@ -242,11 +242,14 @@ impl Machine {
             Some(code) => {
                 let message = format!("command exited with {code}: ");
                 let quote = done.output.trim_end();
-                Err(DeedFailure::refused("FailedPreStopHook", message).quoting(quote))
+                Err(DeedFailure::refused(node::Refused::FailedPreStopHook, message).quoting(quote))
             }
             None => {
                 let message = format!("command timed out after {timeout_seconds}s");
-                Err(DeedFailure::refused("FailedPreStopHook", message))
+                Err(DeedFailure::refused(
+                    node::Refused::FailedPreStopHook,
+                    message,
+                ))
             }
         }
     }
@@ -262,7 +265,7 @@ impl Machine {
             Standing::Ready(environment) => environment,
             Standing::Missing | Standing::Unavailable(_) => {
                 let message = format!("the environment for {} is gone", launch.image);
-                return Err(DeedFailure::refused("ImageNotReady", message));
+                return Err(DeedFailure::refused(node::Refused::ImageNotReady, message));
             }
         };
         let namespace = about.about.namespace_str();
@@ -311,7 +314,10 @@ impl Machine {
         let _ = self.images.send(report(is)).await;
         match made {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(DeedFailure::refused("ErrImagePull", error.to_string())),
+            Ok(Err(error)) => Err(DeedFailure::refused(
+                node::Refused::ErrImagePull,
+                error.to_string(),
+            )),
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
@@ -354,31 +360,24 @@ pub(crate) enum DeedFailure {
 }
 
 impl DeedFailure {
-    pub(crate) fn refused(reason: &str, message: impl Into<String>) -> Self {
-        Self::Refused(DeedRefusal {
-            missing: None,
-            reason: reason.to_owned(),
-            message: message.into(),
-            quote: String::new(),
-        })
+    pub(crate) fn refused(reason: node::Refused, message: impl Into<String>) -> Self {
+        Self::Refused(DeedRefusal::new(reason, message))
     }
-}
 
-impl DeedFailure {
     /// The same, with what a program of the pod said about it.
-    fn quoting(mut self, quote: &str) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            quote.clone_into(&mut refusal.quote);
+    fn quoting(self, quote: &str) -> Self {
+        match self {
+            Self::Refused(refusal) => Self::Refused(refusal.quoting(quote)),
+            Self::Unknown => self,
         }
-        self
     }
 
     /// The same, because of an object: nothing is tried again before that changes.
-    fn for_lack_of(mut self, object: ObjectKey) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.missing = Some(object);
+    fn for_lack_of(self, object: ObjectKey) -> Self {
+        match self {
+            Self::Refused(refusal) => Self::Refused(refusal.for_lack_of(object)),
+            Self::Unknown => self,
         }
-        self
     }
 }
 
@@ -390,18 +389,25 @@ impl From<NodeError> for DeedFailure {
             NodeError::Start { .. }
             | NodeError::Version { .. }
             | NodeError::NotEnded { .. }
-            | NodeError::Foreign { .. } => Self::refused("NoNode", message),
+            | NodeError::Foreign { .. } => Self::refused(node::Refused::NoNode, message),
             NodeError::Refused(refusal) => Self::refused(reason(&refusal), message),
         }
     }
 }
 
 /// The node's refusal in one word.
-fn reason(refusal: &Refusal) -> &'static str {
+fn reason(refusal: &Refusal) -> node::Refused {
     match refusal {
-        Refusal::NoSuchPod { .. } => "NoSuchPod",
-        Refusal::Setup { .. } => "FailedCreatePodSandBox",
-        _ => "Refused",
+        Refusal::NoSuchPod { .. } => node::Refused::NoSuchPod,
+        Refusal::Setup { .. } => node::Refused::FailedCreatePodSandBox,
+        Refusal::Invalid { .. }
+        | Refusal::NoSuchContainer { .. }
+        | Refusal::StillRunning { .. }
+        | Refusal::Address { .. }
+        | Refusal::NotGone { .. }
+        | Refusal::Network { .. }
+        | Refusal::HasPods { .. }
+        | Refusal::Ending => node::Refused::NotDone,
     }
 }
 

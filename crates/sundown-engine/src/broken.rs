@@ -5,9 +5,6 @@ use sundown_model::{DeedOutcome, DeedRefusal, Outcome, Port, Question, Reply, Wh
 
 use crate::effect::{Effect, Failure, Input, WatchEvent};
 
-/// The reason of a deed that broke, as facts and events show it.
-pub const PANICKED: &str = "Panicked";
-
 /// The answer to an effect that broke. Each of them waits before it is tried again, alone for its key.
 ///
 /// The words of the panic are no part of it: they may hold what the effect held, and the log has them.
@@ -81,11 +78,6 @@ fn undone(what: &What, message: String) -> DeedOutcome {
         // A job may have been submitted: Ray is asked before it is submitted again.
         Port::Ray => DeedOutcome::Unknown { message },
         // The node does nothing twice and tells what became of it; a refusal is what people are shown.
-        Port::Node => DeedOutcome::Refused(DeedRefusal {
-            missing: None,
-            reason: PANICKED.to_owned(),
-            message,
-            quote: String::new(),
-        }),
+        Port::Node => DeedOutcome::Refused(DeedRefusal::new(node::Refused::Panicked, message)),
     }
 }

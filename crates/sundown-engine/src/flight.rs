@@ -20,7 +20,7 @@ use crate::engine::Engine;
 pub use veil::Veil;
 
 /// The form of the lines. A reader refuses what it does not know.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// One line of a flight record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -24,7 +24,7 @@ mod slot;
 mod streams;
 pub mod wire;
 
-pub use broken::{PANICKED, broken};
+pub use broken::broken;
 pub use effect::{Brake, Effect, EffectId, Failure, Input, Page, WatchEvent};
 pub use engine::{Config, Engine};
 pub use explain::{Explanation, deed_in_words, question_in_words};

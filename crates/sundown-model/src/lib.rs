@@ -35,7 +35,8 @@ pub use name::{KnownKind, Namespace, ObjectKey, Resource, Uid};
 pub use object::{Deletion, Malformed, Object, OwnerRef};
 pub use outcome::{Answer, Outcome, Refusal, RefusalReason};
 pub use port::{
-    Deed, DeedFact, DeedOutcome, DeedRefusal, Port, Question, Reply, ReplyFact, Subject, What,
+    Deed, DeedFact, DeedOutcome, DeedReason, DeedRefusal, Port, Question, Reply, ReplyFact,
+    Subject, What,
 };
 pub use quantity::Quantity;
 pub use redacted::{byte_count, is_redacted, redacted, redacted_label};

@@ -336,3 +336,78 @@ pub struct Ended {
     pub reason: String,
     pub message: String,
 }
+
+/// Why the node did not do what it was told; nothing was done, for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Refused {
+    /// No node runs here, or one that is not ours.
+    NoNode,
+    /// The node was not reached, so nothing was sent.
+    Unreachable,
+    /// Sundown itself broke at it.
+    Panicked,
+    /// The pod has no place on the node.
+    NoSuchPod,
+    /// The place of the pod could not be made.
+    FailedCreatePodSandBox,
+    /// The node could not, and said why in its own words.
+    NotDone,
+    ConfigMapNotFound,
+    SecretNotFound,
+    ServiceAccountNotFound,
+    /// A key of a `ConfigMap` or of a Secret.
+    KeyNotFound,
+    /// The pod of a token was deleted meanwhile.
+    PodGone,
+    /// The API server did not give what the pod refers to.
+    LookupFailed,
+    /// A name that cannot be asked for.
+    NameInvalid,
+    EnvironmentInvalid,
+    RunAsInvalid,
+    VolumesTooLarge,
+    BadHostPathType,
+    /// A hostPath that the node does not give to pods.
+    ClosedHostPath,
+    FailedPreStopHook,
+    ImageNotReady,
+    ErrImagePull,
+}
+
+impl Refused {
+    /// Whether something that the pod refers to is not there.
+    pub fn is_lack(self) -> bool {
+        match self {
+            Self::ConfigMapNotFound
+            | Self::SecretNotFound
+            | Self::ServiceAccountNotFound
+            | Self::KeyNotFound => true,
+            Self::NoNode
+            | Self::Unreachable
+            | Self::Panicked
+            | Self::NoSuchPod
+            | Self::FailedCreatePodSandBox
+            | Self::NotDone
+            | Self::PodGone
+            | Self::LookupFailed
+            | Self::NameInvalid
+            | Self::EnvironmentInvalid
+            | Self::RunAsInvalid
+            | Self::VolumesTooLarge
+            | Self::BadHostPathType
+            | Self::ClosedHostPath
+            | Self::FailedPreStopHook
+            | Self::ImageNotReady
+            | Self::ErrImagePull => false,
+        }
+    }
+
+    /// Whether the manifest has to change, or what it refers to.
+    pub fn is_flaw(self) -> bool {
+        self.is_lack()
+            || matches!(
+                self,
+                Self::NameInvalid | Self::EnvironmentInvalid | Self::RunAsInvalid
+            )
+    }
+}

@@ -1,5 +1,7 @@
 //! What lies beyond the API server: questions, deeds, and what became of them.
 
+use std::fmt;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -109,8 +111,7 @@ impl DeedOutcome {
 /// Why nothing was done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeedRefusal {
-    /// A CamelCase word: `OtherSession`, `AlreadyExists`, `ConfigMapNotFound`, `Unreachable`.
-    pub reason: String,
+    pub reason: DeedReason,
     /// In Sundown's own words, without secrets.
     pub message: String,
     /// What Ray or a program of the pod said, word for word; it follows the message. A flight record hides it.
@@ -123,9 +124,72 @@ pub struct DeedRefusal {
 }
 
 impl DeedRefusal {
+    /// A refusal in our own words.
+    pub fn new(reason: impl Into<DeedReason>, message: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            message: message.into(),
+            quote: String::new(),
+            missing: None,
+        }
+    }
+
+    /// The same, with what Ray or a program of the pod said about it.
+    #[must_use]
+    pub fn quoting(self, quote: impl Into<String>) -> Self {
+        let quote = quote.into();
+        Self { quote, ..self }
+    }
+
+    /// The same, because of an object: nothing is tried again before that changes.
+    #[must_use]
+    pub fn for_lack_of(self, object: ObjectKey) -> Self {
+        let missing = Some(object);
+        Self { missing, ..self }
+    }
+
     /// The whole text.
     pub fn text(&self) -> String {
         format!("{}{}", self.message, self.quote)
+    }
+}
+
+/// Why a port refused: each has a closed set of reasons, so that a decision looks at all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum DeedReason {
+    Ray(ray::Refused),
+    Node(node::Refused),
+}
+
+impl DeedReason {
+    /// That nothing could be reached behind a port.
+    pub fn unreachable(port: Port) -> Self {
+        match port {
+            Port::Ray => Self::Ray(ray::Refused::Unreachable),
+            Port::Node => Self::Node(node::Refused::Unreachable),
+        }
+    }
+}
+
+impl From<ray::Refused> for DeedReason {
+    fn from(refused: ray::Refused) -> Self {
+        Self::Ray(refused)
+    }
+}
+
+impl From<node::Refused> for DeedReason {
+    fn from(refused: node::Refused) -> Self {
+        Self::Node(refused)
+    }
+}
+
+/// The CamelCase word that log lines and `sundown replay` show.
+impl fmt::Display for DeedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ray(refused) => write!(f, "{refused:?}"),
+            Self::Node(refused) => write!(f, "{refused:?}"),
+        }
     }
 }
 

@@ -123,3 +123,22 @@ pub enum FailureKind {
     /// Not let in.
     Unauthorized,
 }
+
+/// Why a dashboard did not do what it was told; nothing was done, for certain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Refused {
+    /// Ray has a job of this id.
+    AlreadyExists,
+    /// Another session than the one that was meant.
+    OtherSession,
+    /// Ray says that what it was told is wrong; it will say so again.
+    Invalid,
+    /// Ray cannot now: it said so.
+    Busy,
+    /// Not let in.
+    Unauthorized,
+    /// What answered is no dashboard.
+    NotRay,
+    /// Nothing answered, so nothing was sent.
+    Unreachable,
+}

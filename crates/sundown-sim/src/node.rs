@@ -16,7 +16,7 @@ use jiff::Timestamp;
 use sundown_model::node::{
     Answer, Call, Container, Ended, Image, Names, Pod, Query, Report, Run, State,
 };
-use sundown_model::{DeedOutcome, DeedRefusal, Question, Reply, Uid, What, ray};
+use sundown_model::{DeedOutcome, DeedRefusal, Question, Reply, Uid, What, node, ray};
 
 use crate::ray::Ray;
 use runs::Living;
@@ -232,13 +232,16 @@ impl Node {
             Call::Start(launch) => return self.start(launch, now),
             Call::Hook { command, .. } => {
                 if command.first().is_some_and(|program| program == "fail") {
-                    return crate::ray::refused("FailedPreStopHook", &command.join(" "));
+                    return crate::ray::refused(
+                        node::Refused::FailedPreStopHook,
+                        &command.join(" "),
+                    );
                 }
             }
             Call::Signal { run, signal } => self.signal(run, *signal, now),
             Call::Release { pod } => {
                 if self.runs(pod) {
-                    return refused("StillRunning", "something of it runs");
+                    return refused(node::Refused::NotDone, "something of it runs");
                 }
                 if let Some(place) = self.pods.get_mut(pod) {
                     place.pod.lost = Some("it was released".to_owned());
@@ -313,16 +316,11 @@ pub(crate) fn nobody_answers(question: &Question) -> Reply {
 
 /// What is done there.
 pub(crate) fn nobody_does() -> DeedOutcome {
-    refused("Unreachable", NOBODY)
+    refused(node::Refused::Unreachable, NOBODY)
 }
 
-fn refused(reason: &str, message: &str) -> DeedOutcome {
-    DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        quote: String::new(),
-    })
+fn refused(reason: node::Refused, message: &str) -> DeedOutcome {
+    DeedOutcome::Refused(DeedRefusal::new(reason, message))
 }
 
 fn forget_codes(pod: &mut Pod) {

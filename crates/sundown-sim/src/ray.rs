@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sundown_model::node::Run;
 use sundown_model::ray::{Answer, Failure, FailureKind, JobStatus, Query};
-use sundown_model::{DeedOutcome, DeedRefusal, Uid};
+use sundown_model::{DeedOutcome, DeedReason, DeedRefusal, Uid, ray};
 
 use session::Session;
 
@@ -140,10 +140,13 @@ impl Ray {
     ) -> DeedOutcome {
         let index = self.executions.len();
         let Some(session) = self.sessions.get_mut(head) else {
-            return refused("Unreachable", "nobody is there");
+            return refused(ray::Refused::Unreachable, "nobody is there");
         };
         if session.job(id).is_some() {
-            return refused("AlreadyExists", "a job of this id already exists");
+            return refused(
+                ray::Refused::AlreadyExists,
+                "a job of this id already exists",
+            );
         }
         session.take(id.clone(), entrypoint, index, now);
         self.executions.push(Execution {
@@ -185,11 +188,6 @@ impl Ray {
     }
 }
 
-pub(crate) fn refused(reason: &str, message: &str) -> DeedOutcome {
-    DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: reason.to_owned(),
-        message: String::new(),
-        quote: message.to_owned(),
-    })
+pub(crate) fn refused(reason: impl Into<DeedReason>, quote: &str) -> DeedOutcome {
+    DeedOutcome::Refused(DeedRefusal::new(reason, "").quoting(quote))
 }

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sundown_model::{DeedOutcome, Facts, Subject, node};
+use sundown_model::{Facts, Subject, node};
 
+use super::decide::refusal;
 use super::probe::{self, Health};
 use super::view::{ContainerView, PodView, Policy, Record, Recorded, Role, exit_code};
 use super::{image, launch, unsupported};
@@ -209,15 +210,15 @@ fn begin(scene: &Scene<'_>, container: &ContainerView<'_>, it: &mut Standing, is
     }
     it.wait(CREATING, String::new());
     let subject = Subject::Run(it.run(scene.pod));
-    if let Some(DeedOutcome::Refused(refusal)) = scene.facts.deed(&subject).map(|it| &it.outcome) {
-        let is_config = refusal.reason.ends_with("NotFound") || refusal.reason.ends_with("Invalid");
-        let reason = if is_config {
-            CONFIG_ERROR
-        } else {
-            CREATE_ERROR
-        };
-        if refusal.reason != "Unreachable" {
-            it.wait(reason, refusal.message.clone());
+    if let Some((refused, message)) = refusal(scene.facts, &subject) {
+        // What cannot be reached says nothing about the pod.
+        if refused != node::Refused::Unreachable {
+            let shown = if refused.is_flaw() {
+                CONFIG_ERROR
+            } else {
+                CREATE_ERROR
+            };
+            it.wait(shown, message.to_owned());
         }
     }
     let has_place = scene.on_node.is_some_and(|it| it.lost.is_none());

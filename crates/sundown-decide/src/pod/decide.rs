@@ -5,7 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 use sundown_model::{
-    ACTIONS_MAX, Action, Cache, Decision, DeedOutcome, Facts, Part, Patch, Subject, Write, node,
+    ACTIONS_MAX, Action, Cache, Decision, DeedOutcome, DeedReason, Facts, Part, Patch, Subject,
+    Write, node,
 };
 
 use super::chart::{Chart, Next, Scene, Shown, Standing};
@@ -358,10 +359,13 @@ fn go(
     draft.end(Reason::Released)
 }
 
-/// Whether a deed on a subject was refused, and why.
-pub(super) fn refusal<'a>(facts: &'a Facts, subject: &Subject) -> Option<(&'a str, &'a str)> {
-    match facts.deed(subject).map(|it| &it.outcome) {
-        Some(DeedOutcome::Refused(refusal)) => Some((&refusal.reason, &refusal.message)),
-        Some(DeedOutcome::Done | DeedOutcome::Unknown { .. }) | None => None,
+/// Whether the node refused a deed on a subject, and why.
+pub(super) fn refusal<'a>(facts: &'a Facts, subject: &Subject) -> Option<(node::Refused, &'a str)> {
+    match &facts.deed(subject)?.outcome {
+        DeedOutcome::Refused(refusal) => match refusal.reason {
+            DeedReason::Node(refused) => Some((refused, &refusal.message)),
+            DeedReason::Ray(_) => None,
+        },
+        DeedOutcome::Done | DeedOutcome::Unknown { .. } => None,
     }
 }

@@ -53,11 +53,11 @@ fn place(scene: &Scene<'_>, told: &mut Vec<Action>) {
     let refused = refusal(scene.facts, &Subject::Pod(pod.uid.clone()));
     let refused = refused.filter(|_| scene.on_node.is_none() && !scene.is_ending);
     match refused {
-        Some((reason, message)) if reason.ends_with("NotFound") => {
+        Some((refused, message)) if refused.is_lack() => {
             told.push(warning(pod, "FailedMount", message.to_owned()));
         }
         // The containers tell of it.
-        Some((super::CLOSED_PATH, _)) | None => {}
+        Some((node::Refused::ClosedHostPath, _)) | None => {}
         Some((_, message)) => {
             let message = format!("Failed to create pod sandbox: {message}");
             told.push(warning(pod, "FailedCreatePodSandBox", message));

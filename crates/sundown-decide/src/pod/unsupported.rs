@@ -2,7 +2,7 @@
 //! left alone because it changes nothing on one machine is listed in `docs/node.md`.
 
 use serde_json::Value;
-use sundown_model::Subject;
+use sundown_model::{Subject, node};
 
 use super::chart::Scene;
 use super::decide::refusal;
@@ -11,9 +11,6 @@ use super::probe::{ProbeView, Purpose};
 use super::view::{ContainerView, PodView, Role};
 use super::{confinement, sandbox, user};
 use crate::json::{items, list, number, text};
-
-/// The reason for which the node refuses a pod whose hostPath it does not give to pods.
-pub const CLOSED_PATH: &str = "ClosedHostPath";
 
 /// Fields of a pod's spec that ask for something when they are true.
 const POD_FLAGS: &[&str] = &[
@@ -49,8 +46,9 @@ pub(super) fn check(pod: &PodView<'_>, container: &ContainerView<'_>) -> Result<
 /// What the node refuses by name: which of its paths are closed to pods only it knows.
 pub(super) fn by_node(scene: &Scene<'_>) -> Option<Trouble> {
     let subject = Subject::Pod(scene.pod.uid.clone());
-    let (reason, message) = refusal(scene.facts, &subject)?;
-    (reason == CLOSED_PATH && scene.on_node.is_none()).then(|| Trouble::new(message))
+    let (refused, message) = refusal(scene.facts, &subject)?;
+    let is_closed = refused == node::Refused::ClosedHostPath;
+    (is_closed && scene.on_node.is_none()).then(|| Trouble::new(message))
 }
 
 fn refuse(field: impl std::fmt::Display) -> Trouble {

@@ -2,6 +2,7 @@
 
 use fastrand::Rng;
 use serde_json::json;
+use sundown_model::ray::Refused;
 use sundown_model::{Action, Decision, Form, Object, ObjectKey, What, Write, ray};
 
 use super::intent::Intent;
@@ -49,7 +50,10 @@ fn happen(stage: &mut Stage<RayJobs>, rng: &mut Rng) {
         0 => stage.ray.restart(),
         1 => stage.ray.is_down = !stage.ray.is_down,
         2 => stage.ray.loses_answer = true,
-        3 => stage.ray.refuses = Some(*one_of::<&str>(rng, &["Busy", "AlreadyExists", "Invalid"])),
+        3 => {
+            let refusals = [Refused::Busy, Refused::AlreadyExists, Refused::Invalid];
+            stage.ray.refuses = Some(*one_of(rng, &refusals));
+        }
         4 | 5 if stage.ray.jobs.contains_key(&id) => {
             let ends = [
                 ray::JobStatus::Succeeded,

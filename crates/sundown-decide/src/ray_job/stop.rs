@@ -223,7 +223,8 @@ fn is_in_vain(last: &DeedFact, until: Timestamp, now: Timestamp) -> bool {
 
 /// Whether Ray is in another session than the one that the job was submitted to, and knows nothing of it.
 fn is_elsewhere(last: &DeedFact) -> bool {
-    matches!(&last.outcome, DeedOutcome::Refused(refusal) if refusal.reason == "OtherSession")
+    matches!(&last.outcome, DeedOutcome::Refused(refusal)
+        if refusal.reason == ray::Refused::OtherSession.into())
 }
 
 /// Why Ray did not stop the job, in its own words.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use sundown_kinds::ray_job::submitter::SubmitError;
 use sundown_kinds::ray_job::{JobStatus, RayJobStatus, http, submitter};
+use sundown_model::ray::Refused;
 use sundown_model::{
-    Action, Decision, Deed, DeedFact, DeedOutcome, Need, Object, Part, Question, RefusalFact,
-    RefusalReason, Reply, Subject, What, ray,
+    Action, Decision, Deed, DeedFact, DeedOutcome, DeedReason, Need, Object, Part, Question,
+    RefusalFact, RefusalReason, Reply, Subject, What, ray,
 };
 
 use super::intent::Intent;
@@ -54,17 +55,22 @@ pub(super) fn over_http(
     };
     match &last.outcome {
         DeedOutcome::Done => submitted(sight, next),
-        DeedOutcome::Refused(refusal) => match refusal.reason.as_str() {
-            "AlreadyExists" => submitted(sight, next),
-            "OtherSession" => {
+        DeedOutcome::Refused(refusal) => match refusal.reason {
+            DeedReason::Ray(Refused::AlreadyExists) => submitted(sight, next),
+            DeedReason::Ray(Refused::OtherSession) => {
                 let text = "its head was replaced before it could be submitted, or lost after";
                 lost(sight, text)
             }
-            "Invalid" => {
+            DeedReason::Ray(Refused::Invalid) => {
                 let text = format!("Job submission has failed: {}", refusal.text());
                 outcome::fail(sight, next, Failure::Submission, text)
             }
-            _ => again(sight, next, told, &fence, submission, &refusal.text(), last),
+            DeedReason::Ray(
+                Refused::Busy | Refused::Unauthorized | Refused::NotRay | Refused::Unreachable,
+            )
+            | DeedReason::Node(_) => {
+                again(sight, next, told, &fence, submission, &refusal.text(), last)
+            }
         },
         DeedOutcome::Unknown { message } => {
             let mut why = "it is not known whether the job was taken".to_owned();
@@ -89,7 +95,7 @@ pub(super) fn is_taken(sight: &Sight<'_>) -> bool {
     let last = fence(sight).and_then(|it| last(sight, &it));
     last.is_some_and(|it| match &it.outcome {
         DeedOutcome::Done => true,
-        DeedOutcome::Refused(refusal) => refusal.reason == "AlreadyExists",
+        DeedOutcome::Refused(refusal) => refusal.reason == Refused::AlreadyExists.into(),
         DeedOutcome::Unknown { .. } => false,
     })
 }

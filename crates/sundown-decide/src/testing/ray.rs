@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
+use sundown_model::ray::Refused;
 use sundown_model::{
     Action, Controller, Decision, Deed, DeedFact, DeedOutcome, DeedRefusal, LiveFact, Need, Note,
     ObjectKey, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Resource, What, Write, ray,
@@ -41,7 +42,7 @@ pub(crate) struct Ray {
     /// Submissions are answered so, and come to nothing.
     pub(crate) breaks: Option<&'static str>,
     /// The next submission is refused so.
-    pub(crate) refuses: Option<&'static str>,
+    pub(crate) refuses: Option<Refused>,
     pub(crate) jobs: BTreeMap<String, ray::Job>,
     pub(crate) executions: BTreeMap<String, u32>,
     pub(crate) stops: u32,
@@ -94,17 +95,10 @@ impl Ray {
     }
 
     fn take(&mut self, call: &ray::Call) -> DeedOutcome {
-        let refused = |reason: &str| {
-            DeedOutcome::Refused(DeedRefusal {
-                missing: None,
-                reason: reason.to_owned(),
-                message: "no".to_owned(),
-                quote: String::new(),
-            })
-        };
+        let refused = |why: Refused| DeedOutcome::Refused(DeedRefusal::new(why, "no"));
         if self.is_down {
             self.refused_stops += u32::from(matches!(call, ray::Call::Stop { .. }));
-            return refused("Unreachable");
+            return refused(Refused::Unreachable);
         }
         match call {
             ray::Call::Submit { session, job, .. } => {
@@ -113,10 +107,10 @@ impl Ray {
                     return refused(reason);
                 }
                 if **session != *self.session {
-                    return refused("OtherSession");
+                    return refused(Refused::OtherSession);
                 }
                 if self.jobs.contains_key(&id) {
-                    return refused("AlreadyExists");
+                    return refused(Refused::AlreadyExists);
                 }
                 if let Some(message) = self.breaks {
                     let message = message.to_owned();
@@ -135,11 +129,11 @@ impl Ray {
                 ..
             } => {
                 if session.as_ref().is_some_and(|it| **it != *self.session) {
-                    return refused("OtherSession");
+                    return refused(Refused::OtherSession);
                 }
                 if self.refuses_stop {
                     self.refused_stops += 1;
-                    return refused("Invalid");
+                    return refused(Refused::Invalid);
                 }
                 self.stops += 1;
                 if self.jobs.contains_key(&**submission_id) && !self.is_deaf {

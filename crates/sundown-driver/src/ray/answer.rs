@@ -1,7 +1,7 @@
 //! What the answers of a dashboard mean, strictly: only what Ray says in so many words counts.
 
 use serde::Deserialize;
-use sundown_model::ray::{Answer, Failure, FailureKind, Job, JobStatus};
+use sundown_model::ray::{Answer, Failure, FailureKind, Job, JobStatus, Refused};
 use sundown_model::{DeedOutcome, DeedRefusal};
 
 use super::connection::Response;
@@ -74,12 +74,12 @@ pub(super) fn submitted(response: &Response) -> DeedOutcome {
             DeedOutcome::Done
         }
         // Ray tells of a known id by the code of a failure.
-        400..=599 if text.contains("already exists") => refused("AlreadyExists", &text),
-        500..=599 if text.contains("No available agent") => refused("Busy", &text),
-        401 | 403 => refused("Unauthorized", &text),
+        400..=599 if text.contains("already exists") => refused(Refused::AlreadyExists, &text),
+        500..=599 if text.contains("No available agent") => refused(Refused::Busy, &text),
+        401 | 403 => refused(Refused::Unauthorized, &text),
         // Ray's own refusal ends in the words of an exception. Every other one is of something in between.
-        400 if text.contains("Traceback") => refused("Invalid", &text),
-        400..=499 => refused("NotRay", &text),
+        400 if text.contains("Traceback") => refused(Refused::Invalid, &text),
+        400..=499 => refused(Refused::NotRay, &text),
         // It may have been taken before something else went wrong.
         _ => unknown(response),
     }
@@ -93,8 +93,8 @@ pub(super) fn stopped(submission_id: &str, response: &Response) -> DeedOutcome {
         // Whether it was stopped now or had ended before is told by the job itself.
         200..=299 if read::<Stopped>(response).is_ok() => DeedOutcome::Done,
         404 if is_unknown_job(submission_id, response) => DeedOutcome::Done,
-        401 | 403 => refused("Unauthorized", &text),
-        400..=499 => refused("Invalid", &text),
+        401 | 403 => refused(Refused::Unauthorized, &text),
+        400..=499 => refused(Refused::Invalid, &text),
         _ => unknown(response),
     }
 }
@@ -137,13 +137,8 @@ fn unknown(response: &Response) -> DeedOutcome {
     DeedOutcome::Unknown { message }
 }
 
-fn refused(reason: &str, text: &str) -> DeedOutcome {
-    DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: reason.to_owned(),
-        message: String::new(),
-        quote: last_line(text),
-    })
+fn refused(reason: Refused, text: &str) -> DeedOutcome {
+    DeedOutcome::Refused(DeedRefusal::new(reason, "").quoting(last_line(text)))
 }
 
 fn text(response: &Response) -> String {

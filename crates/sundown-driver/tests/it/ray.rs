@@ -106,11 +106,11 @@ fn submit(at: &ray::Dashboard, session: &str) -> ray::Call {
     }
 }
 
-fn reason(outcome: &DeedOutcome) -> &str {
+fn reason(outcome: &DeedOutcome) -> String {
     match outcome {
-        DeedOutcome::Refused(refusal) => &refusal.reason,
-        DeedOutcome::Done => "Done",
-        DeedOutcome::Unknown { .. } => "Unknown",
+        DeedOutcome::Refused(refusal) => refusal.reason.to_string(),
+        DeedOutcome::Done => "Done".to_owned(),
+        DeedOutcome::Unknown { .. } => "Unknown".to_owned(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use sundown_decide::pod::expand::{Budget, Template, TooLarge};
-use sundown_model::node::{Launch, Variable};
+use sundown_model::node::{Launch, Refused, Variable};
 use sundown_node::environment::Environment;
 use sundown_node::{ContainerSpec, Mount};
 
@@ -75,7 +75,7 @@ fn chosen(
             None if *optional => Ok(Vec::new()),
             None => {
                 let message = format!("couldn't find key {key} in {of}");
-                Err(DeedFailure::refused("KeyNotFound", message))
+                Err(DeedFailure::refused(Refused::KeyNotFound, message))
             }
         },
         Variable::ConfigMap { prefix, .. } | Variable::Secret { prefix, .. } => {
@@ -94,7 +94,7 @@ fn text(value: &[u8]) -> Template {
 /// The kubelet shows what is wrong with a manifest as `CreateContainerConfigError`.
 impl From<TooLarge> for DeedFailure {
     fn from(why: TooLarge) -> Self {
-        Self::refused("EnvironmentInvalid", why.to_string())
+        Self::refused(Refused::EnvironmentInvalid, why.to_string())
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
         let Err(DeedFailure::Refused(refusal)) = made else {
             unreachable!("it is 8 GB")
         };
-        assert_eq!(refusal.reason, "EnvironmentInvalid");
+        assert_eq!(refusal.reason, Refused::EnvironmentInvalid.into());
         assert_eq!(asked.load(Ordering::Relaxed), 11, "{}", refusal.message);
     }
 
@@ -225,7 +225,7 @@ mod tests {
         let Err(DeedFailure::Refused(refusal)) = made else {
             unreachable!("it is 10 GB")
         };
-        assert_eq!(refusal.reason, "VolumesTooLarge");
+        assert_eq!(refusal.reason, Refused::VolumesTooLarge.into());
         assert_eq!(asked.load(Ordering::Relaxed), 64, "{}", refusal.message);
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sundown_decide::pod::room::Room;
-use sundown_model::node::{Files, Sandbox, Selection};
+use sundown_model::node::{Files, Refused, Sandbox, Selection};
 use sundown_node::File;
 
 use super::DeedFailure;
@@ -56,7 +56,7 @@ pub(super) async fn all(
 fn too_large() -> DeedFailure {
     let message =
         format!("the files of all volumes have more than {FILES_BYTES_MAX} bytes together");
-    DeedFailure::refused("VolumesTooLarge", message)
+    DeedFailure::refused(Refused::VolumesTooLarge, message)
 }
 
 async fn selected(
@@ -93,7 +93,7 @@ fn pick(
             None if selection.optional => {}
             None => {
                 let message = format!("references non-existent config key: {key}");
-                return Err(DeedFailure::refused("KeyNotFound", message));
+                return Err(DeedFailure::refused(Refused::KeyNotFound, message));
             }
         }
     }

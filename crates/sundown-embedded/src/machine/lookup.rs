@@ -8,6 +8,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use kube::Client;
 use serde_json::{Value, json};
+use sundown_model::node::Refused;
 use sundown_model::path::part;
 use sundown_model::{ObjectKey, Resource, dns};
 use tokio::time::timeout;
@@ -64,10 +65,10 @@ impl Holder {
         }
     }
 
-    fn not_found(self) -> &'static str {
+    fn not_found(self) -> Refused {
         match self {
-            Self::ConfigMap => "ConfigMapNotFound",
-            Self::Secret => "SecretNotFound",
+            Self::ConfigMap => Refused::ConfigMapNotFound,
+            Self::Secret => Refused::SecretNotFound,
         }
     }
 }
@@ -124,7 +125,7 @@ impl Lookup {
         let object = self.get(&path).await?.unwrap_or_default();
         if object["metadata"]["uid"] != uid {
             let message = format!("pod {namespace}/{name} is another one by now");
-            return Err(DeedFailure::refused("PodGone", message));
+            return Err(DeedFailure::refused(Refused::PodGone, message));
         }
         let account = object["spec"]["serviceAccountName"].as_str();
         let account = account.unwrap_or("default");
@@ -146,7 +147,7 @@ impl Lookup {
             .await?;
         let answer = answer.ok_or_else(|| {
             let message = format!("serviceaccount {account:?} not found");
-            DeedFailure::refused("ServiceAccountNotFound", message)
+            DeedFailure::refused(Refused::ServiceAccountNotFound, message)
         })?;
         Ok(answer["status"]["token"]
             .as_str()
@@ -163,16 +164,19 @@ impl Lookup {
         &self,
         request: http::Result<http::Request<Vec<u8>>>,
     ) -> Result<Option<Value>, DeedFailure> {
-        let request =
-            request.map_err(|error| DeedFailure::refused("BadName", error.to_string()))?;
+        let request = request
+            .map_err(|error| DeedFailure::refused(Refused::NameInvalid, error.to_string()))?;
         let path = request.uri().path().to_owned();
         match timeout(self.time_max, self.client.request::<Value>(request)).await {
             Ok(Ok(object)) => Ok(Some(object)),
             Ok(Err(kube::Error::Api(status))) if status.code == 404 => Ok(None),
-            Ok(Err(error)) => Err(DeedFailure::refused("LookupFailed", error.to_string())),
+            Ok(Err(error)) => Err(DeedFailure::refused(
+                Refused::LookupFailed,
+                error.to_string(),
+            )),
             Err(_) => {
                 let message = format!("{path}: no answer within {:?}", self.time_max);
-                Err(DeedFailure::refused("LookupFailed", message))
+                Err(DeedFailure::refused(Refused::LookupFailed, message))
             }
         }
     }
@@ -186,7 +190,7 @@ fn path(namespace: &str, (word, plural): (&str, &str), name: &str) -> Result<Str
     if let Some(why) = dns::subdomain(name).first() {
         let shown: String = name.chars().take(SHOWN_LEN_MAX).collect();
         let message = format!("{shown:?} cannot be the name of a {word}: {why}");
-        return Err(DeedFailure::refused("NameInvalid", message));
+        return Err(DeedFailure::refused(Refused::NameInvalid, message));
     }
     let (namespace, name) = (part(namespace), part(name));
     Ok(format!("/api/v1/namespaces/{namespace}/{plural}/{name}"))
@@ -246,7 +250,7 @@ mod tests {
             let Err(DeedFailure::Refused(refusal)) = path("ns", secret, name) else {
                 unreachable!("{name:?} is no name")
             };
-            assert_eq!(refusal.reason, "NameInvalid");
+            assert_eq!(refusal.reason, Refused::NameInvalid.into());
             let expect = format!("{name:?} cannot be the name of a secret: a lowercase RFC 1123");
             assert!(refusal.message.starts_with(&expect), "{}", refusal.message);
         }
@@ -277,7 +281,7 @@ mod tests {
         let uid = pod["metadata"]["uid"].as_str().expect("it has a uid");
         let reason = async || match lookup.token("goes", ("p", uid), None, 3607).await {
             Ok(_) => String::new(),
-            Err(DeedFailure::Refused(refusal)) => refusal.reason,
+            Err(DeedFailure::Refused(refusal)) => refusal.reason.to_string(),
             Err(other) => unreachable!("{other:?}"),
         };
         send("DELETE", "/goes", json!({})).await;

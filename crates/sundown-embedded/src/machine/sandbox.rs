@@ -2,9 +2,8 @@
 
 use std::path::Path;
 
-use sundown_decide::pod::CLOSED_PATH;
 use sundown_decide::pod::room::Room;
-use sundown_model::node::{Content, Sandbox};
+use sundown_model::node::{self, Content, Sandbox};
 use sundown_node::{ClosedPaths, HostPathKind, HostsEntry, PodSpec, Volume, VolumeSource};
 
 use super::DeedFailure;
@@ -60,7 +59,7 @@ fn refuse_closed(sandbox: &Sandbox, closed: &ClosedPaths) -> Result<(), DeedFail
         };
         if let Some(why) = closed.refusal(Path::new(path)) {
             let message = format!("volume {:?}: {why}", volume.name);
-            return Err(DeedFailure::refused(CLOSED_PATH, message));
+            return Err(DeedFailure::refused(node::Refused::ClosedHostPath, message));
         }
     }
     Ok(())
@@ -116,7 +115,10 @@ fn host_path_kind(kind: &str) -> Result<HostPathKind, DeedFailure> {
         "BlockDevice" => HostPathKind::BlockDevice,
         other => {
             let message = format!("hostPath.type {other:?} is not known");
-            return Err(DeedFailure::refused("BadHostPathType", message));
+            return Err(DeedFailure::refused(
+                node::Refused::BadHostPathType,
+                message,
+            ));
         }
     })
 }

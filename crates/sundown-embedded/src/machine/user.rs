@@ -41,7 +41,7 @@ fn of_single(wanted: node::RunAs, isolation: &Isolation) -> Result<Option<RunAs>
             let message = format!(
                 "securityContext.{field}: {id} cannot be had: without root, containers run as {own} only"
             );
-            return Err(DeedFailure::refused("RunAsInvalid", message));
+            return Err(DeedFailure::refused(node::Refused::RunAsInvalid, message));
         }
     }
     Ok(None)
@@ -50,7 +50,7 @@ fn of_single(wanted: node::RunAs, isolation: &Isolation) -> Result<Option<RunAs>
 /// In the kubelet's words.
 fn root() -> DeedFailure {
     let message = "container has runAsNonRoot and image will run as root";
-    DeedFailure::refused("RunAsInvalid", message)
+    DeedFailure::refused(node::Refused::RunAsInvalid, message)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ const TYPES: &[(&str, &[&str])] = &[
     // Sundown's own words: what they quote stands apart, or was taken out where it came in.
     ("Note", &["uid", "reason", "message"]),
     ("Refusal", &["message"]),
-    ("DeedRefusal", &["reason", "message"]),
+    ("DeedRefusal", &["message"]),
     // Ray and the node.
     ("Query", &["at", "submission_id", "image"]),
     (

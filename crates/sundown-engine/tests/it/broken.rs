@@ -3,7 +3,7 @@
 
 use jiff::SignedDuration;
 use serde_json::json;
-use sundown_engine::{Config, Effect, Input, PANICKED, broken};
+use sundown_engine::{Config, Effect, Input, broken};
 use sundown_model::{DeedOutcome, Question, Reply, Subject, node};
 
 use crate::rig::{A, Rig, only, toy};
@@ -61,7 +61,7 @@ fn a_deed_that_breaks_is_a_refusal_that_people_see() {
     let subject = Subject::Image("ray".into());
     let fact = rig.engine.facts().deed(&subject).expect("it is a fact");
     assert!(
-        matches!(&fact.outcome, DeedOutcome::Refused(it) if it.reason == PANICKED),
+        matches!(&fact.outcome, DeedOutcome::Refused(it) if it.reason == node::Refused::Panicked.into()),
         "{fact:?}"
     );
     rig.wrote(

@@ -24,12 +24,7 @@ fn question() -> Question {
 }
 
 fn refused() -> DeedOutcome {
-    DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: "NoRoom".to_owned(),
-        message: "the disk is full".to_owned(),
-        quote: String::new(),
-    })
+    DeedOutcome::Refused(DeedRefusal::new(node::Refused::NotDone, "the disk is full"))
 }
 
 #[track_caller]
@@ -135,12 +130,9 @@ fn what_was_refused_for_the_lack_of_an_object_is_left_to_the_decision() {
     let mut rig = Rig::settled(&[&pulling()]);
     let id = pull(&only(rig.turn()));
     let missing = ObjectKey::namespaced(&Resource::new("", "configmaps"), "here", "c");
-    let outcome = DeedOutcome::Refused(DeedRefusal {
-        missing: Some(missing),
-        reason: "ConfigMapNotFound".to_owned(),
-        message: "configmap \"c\" not found".to_owned(),
-        quote: String::new(),
-    });
+    let message = "configmap \"c\" not found";
+    let refusal = DeedRefusal::new(node::Refused::ConfigMapNotFound, message);
+    let outcome = DeedOutcome::Refused(refusal.for_lack_of(missing));
     rig.take(Input::Done { id, outcome });
     pull(&only(rig.turn()));
 }

@@ -129,12 +129,9 @@ fn nothing_that_ray_or_the_node_is_told_or_says_is_shown() {
         json!(veil_over(&Reply::Node(Ok(node::Answer::Probe {
             trouble: Some(text())
         })))),
-        json!(veil_over(&DeedOutcome::Refused(DeedRefusal {
-            reason: "Invalid".to_owned(),
-            message: String::new(),
-            missing: None,
-            quote: text(),
-        }))),
+        json!(veil_over(&DeedOutcome::Refused(
+            DeedRefusal::new(ray::Refused::Invalid, "").quoting(text())
+        ))),
     ];
     for json in said {
         let json = json.to_string();

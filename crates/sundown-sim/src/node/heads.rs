@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use sundown_kinds::constants::ENV_SESSION;
 use sundown_model::node::{Launch, Run, Variable};
 use sundown_model::ray::{Answer, Call, Dashboard, Failure, Query};
-use sundown_model::{DeedOutcome, Uid};
+use sundown_model::{DeedOutcome, Uid, ray};
 
 use super::{Mood, Node};
 use crate::ray::refused;
@@ -116,11 +116,14 @@ impl Node {
         match call {
             Call::Submit { session, job, .. } => {
                 if self.mood == Mood::Busy {
-                    return refused("Busy", "no agent is there yet");
+                    return refused(ray::Refused::Busy, "no agent is there yet");
                 }
                 let is_same = self.ray.session(&head) == Some(session);
                 if !is_same && !self.flaws.ignores_intent {
-                    return refused("OtherSession", "the cluster is in another session");
+                    return refused(
+                        ray::Refused::OtherSession,
+                        "the cluster is in another session",
+                    );
                 }
                 let id = &job.submission_id;
                 self.ray.submit(&head, id, &job.entrypoint, now)
@@ -132,7 +135,10 @@ impl Node {
             } => {
                 let is = self.ray.session(&head);
                 if session.is_some() && session.as_ref() != is {
-                    return refused("OtherSession", "the cluster is in another session");
+                    return refused(
+                        ray::Refused::OtherSession,
+                        "the cluster is in another session",
+                    );
                 }
                 self.ray.stop(&head, submission_id, now)
             }

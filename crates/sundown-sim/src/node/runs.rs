@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use sundown_model::node::{Launch, Run, State};
-use sundown_model::{DeedOutcome, Uid};
+use sundown_model::{DeedOutcome, Uid, node};
 
 use super::heads::Role;
 use super::{KILLED, Node, container, ended, refused};
@@ -33,7 +33,7 @@ impl Node {
     pub(super) fn start(&mut self, launch: &Launch, now: Timestamp) -> DeedOutcome {
         let run = &launch.run;
         let Some(place) = self.pods.get_mut(&run.pod) else {
-            return refused("NoPlace", "the pod has no place here");
+            return refused(node::Refused::NoSuchPod, "the pod has no place here");
         };
         let before = place.pod.containers.get(&run.container);
         let is_done = before.is_some_and(|it| it.attempt >= run.attempt);

@@ -77,12 +77,10 @@ fn a_release_that_failed_is_tried_again() {
     life.exits(&run(0), 5, 0);
     life.turn(5);
     life.turn(7);
-    let refused = DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: "StillRunning".to_owned(),
-        message: "attempt 0 of container main still runs".to_owned(),
-        quote: String::new(),
-    });
+    let refused = DeedOutcome::Refused(DeedRefusal::new(
+        node::Refused::NotDone,
+        "attempt 0 of container main still runs",
+    ));
     let scene = life.scene.clone();
     life.scene = scene.done(Subject::Release(uid()), 7, refused);
     assert_eq!(releases(&life.settle(8)), 1);

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use sundown_model::node::Call;
+use sundown_model::node::{self, Call};
 use sundown_model::{
     Change, Controller as _, DeedOutcome, DeedRefusal, ObjectKey, Resource, Subject,
 };
@@ -15,12 +15,9 @@ use crate::testing::{A, a, at};
 
 fn lacking(plural: &str, name: &str) -> DeedOutcome {
     let resource = Resource::new("", plural);
-    DeedOutcome::Refused(DeedRefusal {
-        missing: Some(ObjectKey::namespaced(&resource, "here", name)),
-        reason: "ConfigMapNotFound".to_owned(),
-        message: format!("{plural} {name:?} not found"),
-        quote: String::new(),
-    })
+    let message = format!("{plural} {name:?} not found");
+    let refusal = DeedRefusal::new(node::Refused::ConfigMapNotFound, message);
+    DeedOutcome::Refused(refusal.for_lack_of(ObjectKey::namespaced(&resource, "here", name)))
 }
 
 /// What a change of an object touches.

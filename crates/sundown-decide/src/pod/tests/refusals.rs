@@ -1,7 +1,7 @@
 //! What is refused by name, what is done, and what may stand in a manifest.
 
 use serde_json::{Value, json};
-use sundown_model::node::{CAPABILITIES, Call, RunAs};
+use sundown_model::node::{self, CAPABILITIES, Call, RunAs};
 
 use super::life::{Life, a_pod, run, signals, starts};
 use crate::pod::Reason;
@@ -356,12 +356,7 @@ fn a_last_command_that_fails_is_told_and_the_end_follows() {
     use sundown_model::{DeedOutcome, DeedRefusal, Subject};
     let mut life = with_hook();
     life.delete(40, 30);
-    let refusal = DeedRefusal {
-        missing: None,
-        reason: "FailedPreStopHook".to_owned(),
-        message: "command exited with 1".to_owned(),
-        quote: String::new(),
-    };
+    let refusal = DeedRefusal::new(node::Refused::FailedPreStopHook, "command exited with 1");
     let outcome = DeedOutcome::Refused(refusal);
     life.scene = life.scene.clone().done(Subject::Hook(run(0)), 11, outcome);
     let told = life.notes(12).join("\n");

@@ -291,20 +291,19 @@ fn the_deadline_of_a_pod_ends_it() {
 #[test]
 fn what_the_node_refuses_is_told_and_shown() {
     let mut life = Life::of(a_pod());
-    let refusal = |reason: &str| {
-        DeedOutcome::Refused(DeedRefusal {
-            missing: None,
-            reason: reason.to_owned(),
-            message: "configmap \"c\" not found".to_owned(),
-            quote: String::new(),
-        })
+    let refusal = |refused: node::Refused| {
+        DeedOutcome::Refused(DeedRefusal::new(refused, "configmap \"c\" not found"))
     };
     let scene = life.scene.clone();
-    life.scene = scene.done(Subject::Pod(uid()), 0, refusal("ConfigMapNotFound"));
+    life.scene = scene.done(
+        Subject::Pod(uid()),
+        0,
+        refusal(node::Refused::ConfigMapNotFound),
+    );
     let notes = life.notes(0);
     assert!(notes[0].starts_with("FailedMount: "), "{notes:?}");
     let scene = life.scene.clone();
-    life.scene = scene.done(Subject::Pod(uid()), 0, refusal("Broken"));
+    life.scene = scene.done(Subject::Pod(uid()), 0, refusal(node::Refused::FailedCreatePodSandBox));
     let notes = life.notes(0);
     assert!(
         notes[0].starts_with("FailedCreatePodSandBox: "),
@@ -313,7 +312,11 @@ fn what_the_node_refuses_is_told_and_shown() {
     life.report();
     life.turn(1);
     let scene = life.scene.clone();
-    life.scene = scene.done(Subject::Run(run(0)), 1, refusal("ConfigMapNotFound"));
+    life.scene = scene.done(
+        Subject::Run(run(0)),
+        1,
+        refusal(node::Refused::ConfigMapNotFound),
+    );
     life.turn(2);
     assert_eq!(
         life.status("/containerStatuses/0/state/waiting/reason"),
@@ -332,12 +335,8 @@ fn what_the_node_refuses_is_told_and_shown() {
 fn a_host_path_that_the_node_does_not_give_is_refused_by_name() {
     let mut life = Life::of(a_pod());
     let message = "volume \"host\": hostPath / is refused: it is the whole file system";
-    let refusal = DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: crate::pod::CLOSED_PATH.to_owned(),
-        message: message.to_owned(),
-        quote: String::new(),
-    });
+    let refusal = DeedRefusal::new(node::Refused::ClosedHostPath, message);
+    let refusal = DeedOutcome::Refused(refusal);
     let scene = life.scene.clone();
     life.scene = scene.done(Subject::Pod(uid()), 0, refusal);
     assert_eq!(life.notes(0), [format!("Failed: Error: {message}")]);
@@ -352,12 +351,10 @@ fn a_host_path_that_the_node_does_not_give_is_refused_by_name() {
 #[test]
 fn a_place_that_could_not_be_made_is_shown_as_being_made() {
     let mut life = Life::of(a_pod());
-    let refused = DeedOutcome::Refused(DeedRefusal {
-        missing: None,
-        reason: "ConfigMapNotFound".to_owned(),
-        message: "configmap \"c\" not found".to_owned(),
-        quote: String::new(),
-    });
+    let refused = DeedOutcome::Refused(DeedRefusal::new(
+        node::Refused::ConfigMapNotFound,
+        "configmap \"c\" not found",
+    ));
     let scene = life.scene.clone();
     life.scene = scene.done(Subject::Pod(uid()), 0, refused);
     for seconds in [0, 1] {

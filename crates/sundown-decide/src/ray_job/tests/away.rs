@@ -1,7 +1,7 @@
 //! No controller looked for longer than every bound: the machine slept, or the process was stopped.
 
 use serde_json::json;
-use sundown_model::ray;
+use sundown_model::ray::{self, Refused};
 
 use super::super::{RayJobs, Reason};
 use super::{cluster_key, counter, end, running, status, with_cluster};
@@ -116,7 +116,7 @@ fn one_failed_question_after_a_long_absence_ends_nothing() {
 #[test]
 fn one_busy_answer_after_a_long_absence_does_not_end_the_submission() {
     let mut stage = with_cluster(a_ray_job());
-    stage.ray.refuses = Some("Busy");
+    stage.ray.refuses = Some(Refused::Busy);
     while stage.step(&counter()).reason != Reason::StoresIntent {}
     sleep(&mut stage);
     assert_eq!(stage.settle(&counter()).reason, Reason::Runs);

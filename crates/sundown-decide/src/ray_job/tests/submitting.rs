@@ -1,7 +1,8 @@
 //! A job is submitted at most once per attempt, whatever is lost on the way.
 
 use serde_json::json;
-use sundown_model::{ObjectKey, ray};
+use sundown_model::ObjectKey;
+use sundown_model::ray::{self, Refused};
 
 use super::super::{ANNOTATION_SUBMISSION, RayJobs, Reason};
 use super::{counter, end, road, running, status, with_cluster};
@@ -57,14 +58,14 @@ fn an_answer_that_is_lost_is_asked_for_and_not_repeated() {
 
 #[test]
 fn a_refusal_for_now_is_tried_again_and_a_known_id_is_a_success() {
-    for refusal in ["Busy", "Unreachable", "Unauthorized"] {
+    for refusal in [Refused::Busy, Refused::Unreachable, Refused::Unauthorized] {
         let mut stage = with_cluster(a_ray_job());
         stage.ray.refuses = Some(refusal);
-        assert_eq!(stage.settle(&counter()).reason, Reason::Runs, "{refusal}");
+        assert_eq!(stage.settle(&counter()).reason, Reason::Runs, "{refusal:?}");
         assert_eq!(executions(&stage), 1);
     }
     let mut stage = with_cluster(a_ray_job());
-    stage.ray.refuses = Some("AlreadyExists");
+    stage.ray.refuses = Some(Refused::AlreadyExists);
     let mut codes = Vec::new();
     while codes.last() != Some(&Reason::Submits) {
         codes.push(stage.step(&counter()).reason);
@@ -76,7 +77,7 @@ fn a_refusal_for_now_is_tried_again_and_a_known_id_is_a_success() {
 #[test]
 fn what_ray_refuses_for_good_has_failed_to_be_submitted() {
     let mut stage = with_cluster(a_ray_job());
-    stage.ray.refuses = Some("Invalid");
+    stage.ray.refuses = Some(Refused::Invalid);
     stage.settle(&counter());
     assert_eq!(status(&stage, "jobDeploymentStatus"), "Failed");
     assert_eq!(status(&stage, "reason"), "SubmissionFailed");

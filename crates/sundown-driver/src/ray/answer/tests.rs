@@ -26,7 +26,7 @@ fn kind(answer: Result<Answer, Failure>) -> FailureKind {
 
 fn reason(outcome: DeedOutcome) -> String {
     match outcome {
-        DeedOutcome::Refused(refusal) => refusal.reason,
+        DeedOutcome::Refused(refusal) => refusal.reason.to_string(),
         DeedOutcome::Done => "Done".to_owned(),
         DeedOutcome::Unknown { .. } => "Unknown".to_owned(),
     }
