@@ -5,11 +5,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::json;
 use sundown_model::{
-    Action, Cache, Change, Controller, Decision, Draft, Explain, Facts, Grant, Interest, Object,
-    ObjectKey, Permit, Scope, Write,
+    Action, Cache, Change, Controller, Decision, Draft, Explain, Grant, Interest, Object,
+    ObjectKey, Permit, Scope, Sight, Write,
 };
 
 use crate::kinds::{NAMESPACE, SERVICE_ACCOUNT};
@@ -88,15 +87,15 @@ impl Controller for Accounts {
         }
     }
 
-    fn decide(&self, key: &ObjectKey, cache: &Cache, _: &Facts, _: Timestamp) -> Decision<Reason> {
-        let Some(namespace) = cache.get(key) else {
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        let Some(namespace) = sight.cache.get(key) else {
             return Decision::idle(Reason::Gone);
         };
         if namespace.is_deleting() {
             return Decision::idle(Reason::Terminating);
         }
         let account = ObjectKey::namespaced(&SERVICE_ACCOUNT.resource(), &key.name, DEFAULT);
-        if cache.get(&account).is_some() {
+        if sight.cache.get(&account).is_some() {
             return Decision::idle(Reason::HasAccount);
         }
         // One that we have not heard of makes the server refuse this one, which changes nothing.

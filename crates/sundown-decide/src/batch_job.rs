@@ -18,11 +18,10 @@ mod view;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Need, Object,
-    ObjectKey, OwnerRef, Part, Permit, Scope, Uid,
+    ObjectKey, OwnerRef, Part, Permit, Scope, Sight, Uid,
 };
 
 use crate::kinds::{JOB, POD};
@@ -91,17 +90,16 @@ impl Controller for Jobs {
         }
     }
 
-    fn decide(&self, key: &Key, cache: &Cache, facts: &Facts, now: Timestamp) -> Decision<Reason> {
+    fn decide(&self, key: &Key, sight: Sight<'_>) -> Decision<Reason> {
         match key {
-            Key::Job(key) => match cache.get(key) {
+            Key::Job(key) => match sight.cache.get(key) {
                 Some(job) => {
-                    let pods = self.pods_of(job, cache);
-                    let sight = decide::Sight { cache, facts, now };
+                    let pods = self.pods_of(job, sight.cache);
                     decide::decide(&JobView::of(job), &pods, &sight)
                 }
                 None => Decision::idle(Reason::Gone),
             },
-            Key::Pod(key) => orphan(key, cache, facts),
+            Key::Pod(key) => orphan(key, sight.cache, sight.facts),
         }
     }
 

@@ -16,10 +16,9 @@ mod view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sundown_model::{
-    Cache, Catalog, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part,
-    Permit, Resolved, Resource, Scope,
+    Cache, Catalog, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Permit,
+    Resolved, Resource, Scope, Sight,
 };
 
 use crate::kinds::{CRD, EVENT_K8S_IO};
@@ -96,21 +95,14 @@ impl Controller for Definitions {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        let sight = decide::Sight { cache, facts, now };
-        let Some(object) = cache.get(key) else {
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        let Some(object) = sight.cache.get(key) else {
             return Decision::idle(Reason::Gone);
         };
         if key.resource.is(&CRD) {
             return decide::decide(object, &sight);
         }
-        match cache.get(&definition_of(&key.resource)) {
+        match sight.cache.get(&definition_of(&key.resource)) {
             Some(definition) => decide::instance(object, definition),
             None => Decision::idle(Reason::Gone),
         }

@@ -11,9 +11,8 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Permit, Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Permit, Scope, Sight,
 };
 
 use crate::kinds::EVENT;
@@ -56,15 +55,9 @@ impl Controller for EventTtl {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        _: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        match cache.get(key) {
-            Some(event) => decide::decide(event, now),
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        match sight.cache.get(key) {
+            Some(event) => decide::decide(event, sight.now),
             None => Decision::idle(Reason::Gone),
         }
     }

@@ -14,11 +14,10 @@ mod view;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Object, ObjectKey,
-    Part, Permit, Port, Scope, node,
+    Cache, Change, Controller, Decision, Grant, Interest, KnownKind, Object, ObjectKey, Part,
+    Permit, Port, Scope, Sight, node,
 };
 
 use crate::kinds::{ENDPOINT_SLICE, POD, SERVICE};
@@ -89,13 +88,13 @@ impl Controller for ServiceNames {
         }
     }
 
-    fn decide(&self, key: &Key, cache: &Cache, facts: &Facts, _: Timestamp) -> Decision<Reason> {
+    fn decide(&self, key: &Key, sight: Sight<'_>) -> Decision<Reason> {
         match key {
-            Key::Service(key) => match cache.get(key) {
-                Some(object) => decide::service(object, cache),
+            Key::Service(key) => match sight.cache.get(key) {
+                Some(object) => decide::service(object, sight.cache),
                 None => Decision::idle(Reason::Gone),
             },
-            Key::Names => decide::names(cache, facts),
+            Key::Names => decide::names(sight.cache, sight.facts),
         }
     }
 

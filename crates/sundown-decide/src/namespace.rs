@@ -16,10 +16,9 @@ mod view;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Namespace, Object, ObjectKey,
-    Part, Permit, Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, Namespace, Object, ObjectKey, Part,
+    Permit, Scope, Sight,
 };
 
 use content::Content;
@@ -133,29 +132,21 @@ impl Controller for Namespaces {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        let sight = decide::Sight {
-            cache,
-            facts,
-            now,
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        let view = decide::View {
+            sight,
             lapse: self.lapse,
         };
-        let Some(object) = cache.get(key) else {
+        let Some(object) = sight.cache.get(key) else {
             return Decision::idle(Reason::Gone);
         };
         let Some(around) = &key.namespace else {
             let name = Namespace::from(&*key.name);
-            return decide::namespace(object, self.content.counts(&name), &sight);
+            return decide::namespace(object, self.content.counts(&name), &view);
         };
-        match cache.get(&key_of(around)) {
+        match sight.cache.get(&key_of(around)) {
             Some(namespace) => {
-                decide::content(object, namespace, self.content.counts(around), &sight)
+                decide::content(object, namespace, self.content.counts(around), &view)
             }
             None => Decision::idle(Reason::Gone),
         }

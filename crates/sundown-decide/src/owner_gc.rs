@@ -20,10 +20,9 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sundown_model::{
-    Action, Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part,
-    Permit, Scope,
+    Action, Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Permit,
+    Scope, Sight,
 };
 
 use crate::kinds::{EVENT, EVENT_K8S_IO, FOREGROUND, ORPHAN};
@@ -127,23 +126,15 @@ impl Controller for OwnerGc {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        match cache.get(key) {
-            Some(object) if in_scope(object, cache) => {
-                let sight = decide::Sight {
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        match sight.cache.get(key) {
+            Some(object) if in_scope(object, sight.cache) => {
+                let view = decide::View {
                     graph: &self.graph,
-                    cache,
-                    facts,
-                    now,
+                    sight,
                     lapse: self.lapse,
                 };
-                decide::decide(object, &sight)
+                decide::decide(object, &view)
             }
             Some(_) | None => Decision::idle(Reason::Gone),
         }
@@ -163,9 +154,9 @@ impl Controller for OwnerGc {
 }
 
 /// Whether the collector has something to ask or to do about an object that is not being deleted.
-pub(crate) fn has_work(object: &Arc<Object>, cache: &Cache, facts: &Facts, now: Timestamp) -> bool {
+pub(crate) fn has_work(object: &Arc<Object>, sight: Sight<'_>) -> bool {
     // Who depends on the object decides how it goes, not whether.
-    let decision = OwnerGc::default().decide(object.key(), cache, facts, now);
+    let decision = OwnerGc::default().decide(object.key(), sight);
     let is_write = |action: &Action| matches!(action, Action::Api(_));
     !decision.needs.is_empty() || decision.actions.iter().any(is_write)
 }

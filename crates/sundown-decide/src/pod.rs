@@ -37,7 +37,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Deed, DeedOutcome, Facts, Grant, Interest, Object,
-    ObjectKey, Part, Permit, Port, Question, Scope, Subject, Uid, What, node,
+    ObjectKey, Part, Permit, Port, Question, Scope, Sight, Subject, Uid, What, node,
 };
 
 use crate::json::after;
@@ -140,32 +140,31 @@ impl Controller for Pods {
         }
     }
 
-    fn decide(&self, key: &Key, cache: &Cache, facts: &Facts, now: Timestamp) -> Decision<Reason> {
+    fn decide(&self, key: &Key, sight: Sight<'_>) -> Decision<Reason> {
         match key {
-            Key::Pod(key) => match cache.get(key) {
-                Some(pod) if is_bound(pod) => {
-                    let sight = decide::Sight { cache, facts, now };
-                    decide::decide(&PodView::of(pod), &sight)
-                }
+            Key::Pod(key) => match sight.cache.get(key) {
+                Some(pod) if is_bound(pod) => decide::decide(&PodView::of(pod), &sight),
                 Some(_) => Decision::idle(Reason::NotOurs),
                 None => Decision::idle(Reason::Gone),
             },
             Key::Probe(key, name, purpose) => {
-                let Some(pod) = cache.get(key).filter(|pod| is_bound(pod)) else {
+                let Some(pod) = sight.cache.get(key).filter(|pod| is_bound(pod)) else {
                     return Decision::idle(Reason::NothingToProbe);
                 };
                 let pod = PodView::of(pod);
                 let container = pod.containers().find(|it| it.name == *name);
                 container.map_or_else(
                     || Decision::idle(Reason::NothingToProbe),
-                    |container| probe::decide(&pod, container, *purpose, facts, now),
+                    |container| probe::decide(&pod, container, *purpose, sight.facts, sight.now),
                 )
             }
-            Key::Image(image) => match self.first_user(image, cache) {
-                Some(about) if facts.knows_all_pods() => image::decide(image, about, facts, now),
+            Key::Image(image) => match self.first_user(image, sight.cache) {
+                Some(about) if sight.facts.knows_all_pods() => {
+                    image::decide(image, about, sight.facts, sight.now)
+                }
                 Some(_) | None => Decision::idle(Reason::ImageUnwanted),
             },
-            Key::Stray(uid) => self.stray(uid, cache, facts, now),
+            Key::Stray(uid) => self.stray(uid, sight.cache, sight.facts, sight.now),
         }
     }
 
@@ -330,7 +329,7 @@ fn settles_at(facts: &Facts, subject: &Subject, now: Timestamp) -> Option<Timest
 }
 
 /// Until when a deed is not done again: because it was done, or because what it lacks has not changed.
-fn holds_until(sight: &decide::Sight<'_>, subject: &Subject) -> Option<Timestamp> {
+fn holds_until(sight: &Sight<'_>, subject: &Subject) -> Option<Timestamp> {
     let (facts, now) = (sight.facts, sight.now);
     settles_at(facts, subject, now).or_else(|| references::lacks_until(sight, facts.deed(subject)?))
 }

@@ -22,11 +22,10 @@ mod workers;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use sundown_kinds::Settings;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Object, ObjectKey,
-    Part, Permit, Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, KnownKind, Object, ObjectKey, Part,
+    Permit, Scope, Sight,
 };
 
 use crate::kinds::{POD, RAY_CLUSTER, SERVICE};
@@ -112,15 +111,9 @@ impl Controller for RayClusters {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        match cache.get(key) {
-            Some(object) => decide::decide(object, cache, facts, &self.settings, now),
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        match sight.cache.get(key) {
+            Some(object) => decide::decide(object, &self.settings, sight),
             None => Decision::idle(Reason::Gone),
         }
     }

@@ -30,11 +30,11 @@ mod view;
 
 use std::collections::BTreeSet;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 use sundown_kinds::Settings;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, KnownKind, Object, ObjectKey,
-    Part, Permit, Port, Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, KnownKind, Object, ObjectKey, Part,
+    Permit, Port, Scope, Sight,
 };
 
 use crate::kinds::{JOB, POD, RAY_CLUSTER, RAY_JOB, SERVICE};
@@ -198,21 +198,9 @@ impl Controller for RayJobs {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        let scope = view::Scope {
-            config: self,
-            cache,
-            facts,
-            now,
-        };
-        match cache.get(key) {
-            Some(object) => decide::decide(object, scope),
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        match sight.cache.get(key) {
+            Some(object) => decide::decide(object, self, sight),
             None => Decision::idle(Reason::Gone),
         }
     }

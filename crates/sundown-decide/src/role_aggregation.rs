@@ -14,11 +14,10 @@ mod view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part,
-    Patch, Permit, Scope, Write,
+    Action, Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Patch,
+    Permit, Scope, Sight, Write,
 };
 
 use crate::json::same;
@@ -81,8 +80,8 @@ impl Controller for RoleAggregation {
         }
     }
 
-    fn decide(&self, key: &ObjectKey, cache: &Cache, _: &Facts, _: Timestamp) -> Decision<Reason> {
-        let Some(role) = cache.get(key) else {
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        let Some(role) = sight.cache.get(key) else {
             return Decision::idle(Reason::Gone);
         };
         let Some(aggregation) = view::aggregation(role) else {
@@ -91,12 +90,12 @@ impl Controller for RoleAggregation {
         if role.is_deleting() {
             return Decision::idle(Reason::Terminating);
         }
-        if !cache.is_synced(&key.resource) {
+        if !sight.cache.is_synced(&key.resource) {
             return Decision::idle(Reason::AwaitsRoles);
         }
         let candidates = |selector| {
-            let keys = self.index.candidates(selector, cache);
-            let roles = keys.into_iter().filter_map(|key| cache.get(&key));
+            let keys = self.index.candidates(selector, sight.cache);
+            let roles = keys.into_iter().filter_map(|key| sight.cache.get(&key));
             (selector, roles.map(|it| view::role(it)).collect())
         };
         let selectors = selectors(aggregation).map(candidates);

@@ -20,8 +20,8 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Permit, Scope,
+    Sight,
 };
 
 use crate::kinds::{NODE, POD};
@@ -90,10 +90,10 @@ impl Controller for Scheduler {
         }
     }
 
-    fn decide(&self, key: &Key, cache: &Cache, _: &Facts, now: Timestamp) -> Decision<Reason> {
+    fn decide(&self, key: &Key, sight: Sight<'_>) -> Decision<Reason> {
         match key {
-            Key::Round => decide::decide(cache, now),
-            Key::Pod(key) => Decision::idle(explain(key, cache, now)),
+            Key::Round => decide::decide(sight.cache, sight.now),
+            Key::Pod(key) => Decision::idle(explain(key, sight.cache, sight.now)),
         }
     }
 

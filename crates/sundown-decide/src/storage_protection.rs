@@ -13,10 +13,9 @@ mod view;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Part, Permit,
-    Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Permit, Scope,
+    Sight,
 };
 
 use crate::kinds::{CLAIM, POD, VOLUME};
@@ -74,16 +73,12 @@ impl Controller for StorageProtection {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        _: Timestamp,
-    ) -> Decision<Reason> {
-        match cache.get(key) {
-            Some(object) if key.resource.is(&CLAIM) => decide::claim(object, cache, facts),
-            Some(object) => decide::volume(object, cache, facts),
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        match sight.cache.get(key) {
+            Some(object) if key.resource.is(&CLAIM) => {
+                decide::claim(object, sight.cache, sight.facts)
+            }
+            Some(object) => decide::volume(object, sight.cache, sight.facts),
             None => Decision::idle(Reason::Gone),
         }
     }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use sundown_model::{
     Cache, Catalog, Change, Controller, Decision, DeedFact, DeedOutcome, Facts, Form, LiveFact,
     Object, ObjectKey, Position, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Resource,
-    ResourceType, Rv, Step, Subject, Verb, node,
+    ResourceType, Rv, Sight, Step, Subject, Verb, node,
 };
 
 /// The instant from which tests count.
@@ -313,7 +313,12 @@ impl<C: Controller> Scene<C> {
     }
 
     pub(crate) fn decide_at(&self, key: &C::Key, now: Timestamp) -> Decision<C::Reason> {
-        self.controller.decide(key, &self.cache, &self.facts, now)
+        let sight = Sight {
+            cache: &self.cache,
+            facts: &self.facts,
+            now,
+        };
+        self.controller.decide(key, sight)
     }
 
     fn tell(mut self, change: &Change) -> Self {

@@ -13,9 +13,8 @@ mod view;
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Permit, Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Permit, Scope, Sight,
 };
 
 use crate::kinds::JOB;
@@ -59,15 +58,9 @@ impl Controller for Ttl {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        _: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        match cache.get(key) {
-            Some(job) => decide::decide(&JobView::of(job), now),
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        match sight.cache.get(key) {
+            Some(job) => decide::decide(&JobView::of(job), sight.now),
             None => Decision::idle(Reason::Gone),
         }
     }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sundown_model::{
-    Cache, Change, Controller, Facts, Interest, Note, ObjectKey, Question, Step, Uid, What, Write,
+    Cache, Change, Controller, Facts, Interest, Note, ObjectKey, Question, Sight, Step, Uid, What,
+    Write,
 };
 
 use crate::backoff;
@@ -15,7 +16,7 @@ use crate::effect::{Brake, Effect, EffectId, Input};
 use crate::explain::Explanation;
 use crate::lapse::{Lapse, Patience};
 use crate::queue::Resolved;
-use crate::slot::{Runs, Sight, Slot};
+use crate::slot::{Runs, Slot};
 use crate::streams::{CRDS, Sink, Streams};
 
 /// The engine's limits.

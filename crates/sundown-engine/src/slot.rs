@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
-    Port, node,
+    Port, Sight, node,
 };
 
 use crate::effect::EffectId;
@@ -16,14 +16,6 @@ use crate::explain::Explanation;
 use crate::flight::Veil;
 use crate::lapse::Patience;
 use crate::queue::{Pause, Queue, Resolved};
-
-/// What a decision is made on.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Sight<'a> {
-    pub(crate) cache: &'a Cache,
-    pub(crate) facts: &'a Facts,
-    pub(crate) now: Timestamp,
-}
 
 /// A decision with its key and reason taken off, ready for the engine.
 #[derive(Debug)]
@@ -140,9 +132,7 @@ impl<C: Controller> Runs for Slot<C> {
             actions,
             wake_at,
             reason: _,
-        } = self
-            .controller
-            .decide(&key, sight.cache, sight.facts, sight.now);
+        } = self.controller.decide(&key, sight);
         self.current = Some(key);
         Some(Proposal {
             needs,
@@ -205,9 +195,7 @@ impl<C: Controller> Runs for Slot<C> {
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation> {
         let keys = self.controller.keys_about(object);
         let explain = |key| {
-            let decision = self
-                .controller
-                .decide(&key, sight.cache, sight.facts, sight.now);
+            let decision = self.controller.decide(&key, sight);
             let Decision {
                 needs,
                 actions,

@@ -39,13 +39,7 @@ pub trait Controller: Clone + Debug + Send + 'static {
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Self::Key>);
 
     /// Decides on one key. Total: no panic, no error, whatever the input.
-    fn decide(
-        &self,
-        key: &Self::Key,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Self::Reason>;
+    fn decide(&self, key: &Self::Key, sight: Sight<'_>) -> Decision<Self::Reason>;
 
     /// The keys whose decisions tell why this object is still there.
     fn keys_about(&self, object: &Object) -> Vec<Self::Key>;
@@ -57,6 +51,14 @@ pub trait Controller: Clone + Debug + Send + 'static {
         let _ = cache;
         Ok(())
     }
+}
+
+/// All that a decision looks at.
+#[derive(Debug, Clone, Copy)]
+pub struct Sight<'a> {
+    pub cache: &'a Cache,
+    pub facts: &'a Facts,
+    pub now: Timestamp,
 }
 
 /// One change of the cache.

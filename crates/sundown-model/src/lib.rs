@@ -25,7 +25,7 @@ mod revision;
 
 pub use cache::{Cache, Put, Table};
 pub use catalog::{Catalog, Resolved, ResourceType, Verb};
-pub use controller::{Change, Controller, Form, Grant, Interest, Permit, Scope};
+pub use controller::{Change, Controller, Form, Grant, Interest, Permit, Scope, Sight};
 pub use decision::{
     ACTIONS_MAX, Action, Decision, Draft, Need, Note, Part, Patch, Propagation, Write,
 };

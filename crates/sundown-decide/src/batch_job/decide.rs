@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{
-    ACTIONS_MAX, Action, Cache, Decision, Facts, Note, Object, Part, Patch, Propagation, Write,
+    ACTIONS_MAX, Action, Decision, Note, Object, Part, Patch, Propagation, Sight, Write,
 };
 
 use super::finish::{self, Target};
@@ -17,14 +17,6 @@ use super::view::{JobView, PodView, TRACKING};
 
 /// How many pods one decision makes or gives up; the rest is for the next one.
 const STEP_MAX: usize = 16;
-
-/// All that a decision looks at.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sight<'a> {
-    pub(super) cache: &'a Cache,
-    pub(super) facts: &'a Facts,
-    pub(super) now: Timestamp,
-}
 
 /// Decides on a job and its pods.
 pub(super) fn decide(job: &JobView<'_>, pods: &[PodView], sight: &Sight<'_>) -> Decision<Reason> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Cache, Decision, Facts, Need, Object, ObjectKey, Part, Patch, Propagation, Resource,
+    Action, Decision, Facts, Need, Object, ObjectKey, Part, Patch, Propagation, Resource, Sight,
     Write,
 };
 
@@ -19,20 +19,10 @@ use crate::owner_gc;
 /// to it; a complaint about dependents that stayed would make it longer.
 const COLLECTOR_TIME_MAX: SignedDuration = SignedDuration::from_mins(1);
 
-/// All that a decision looks at.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sight<'a> {
-    pub(super) cache: &'a Cache,
-    pub(super) facts: &'a Facts,
-    pub(super) now: Timestamp,
-}
-
-impl Sight<'_> {
-    /// Why an instance was not deleted, in the words of the API server.
-    fn refusal(&self, object: &Object) -> Option<&str> {
-        let refusal = self.facts.refused_delete(object.key(), object.uid())?;
-        Some(&refusal.message)
-    }
+/// Why an instance was not deleted, in the words of the API server.
+fn refusal<'a>(object: &Object, facts: &'a Facts) -> Option<&'a str> {
+    let refusal = facts.refused_delete(object.key(), object.uid())?;
+    Some(&refusal.message)
 }
 
 /// Decides what a definition needs in order to go.
@@ -49,7 +39,7 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     }
     let instances = || sight.cache.of(&definition.resource);
     // Asked at the end of each instance, so that they are not counted each time.
-    if instances().any(|it| !it.is_deleting() && sight.refusal(it).is_none()) {
+    if instances().any(|it| !it.is_deleting() && refusal(it, sight.facts).is_none()) {
         return match tell(&definition, conditions::in_progress(), sight.now) {
             Some(told) => Decision::act(told, Reason::Empties),
             None => Decision::idle(Reason::Empties),
@@ -118,7 +108,7 @@ fn uncollected(resource: &Resource, sight: &Sight<'_>) -> Vec<ObjectKey> {
     let catalog = sight.cache.catalog();
     let owned = sight.cache.iter().filter(|it| !it.is_deleting());
     let owned = owned.filter(|it| owned_kinds(it, catalog).any(|kind| kind == *resource));
-    let open = owned.filter(|it| owner_gc::has_work(it, sight.cache, sight.facts, sight.now));
+    let open = owned.filter(|it| owner_gc::has_work(it, *sight));
     open.map(|it| it.key().clone()).collect()
 }
 
@@ -150,7 +140,7 @@ fn report(
 ) -> Decision<Reason> {
     let (refused, held): (Vec<&Arc<Object>>, Vec<&Arc<Object>>) =
         left.iter().partition(|it| !it.is_deleting());
-    let condition = conditions::after(refused.iter().filter_map(|it| sight.refusal(it)));
+    let condition = conditions::after(refused.iter().filter_map(|it| refusal(it, sight.facts)));
     let held = held.iter().map(|object| {
         let finalizers = object.finalizers().iter().map(ToString::to_string);
         (object.key().clone(), finalizers.collect())

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Cache, Decision, Facts, Need, Object, Part, Patch, Propagation, Resource, ResourceType,
-    Write,
+    Action, Decision, Need, Object, Part, Patch, Propagation, Resource, ResourceType, Sight, Write,
 };
 
 use super::content::{Count, Counts};
@@ -21,16 +20,14 @@ use crate::observation;
 /// change with every object that goes.
 const STATUS_EVERY: SignedDuration = SignedDuration::from_secs(1);
 
-/// All that a decision looks at.
+/// All that a decision on a namespace looks at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sight<'a> {
-    pub(super) cache: &'a Cache,
-    pub(super) facts: &'a Facts,
-    pub(super) now: Timestamp,
+pub(super) struct View<'a> {
+    pub(super) sight: Sight<'a>,
     pub(super) lapse: Option<Lapse>,
 }
 
-impl Sight<'_> {
+impl View<'_> {
     /// Whether a rule that is wrong is back.
     fn lapses(&self, lapse: Lapse) -> bool {
         self.lapse == Some(lapse)
@@ -38,13 +35,15 @@ impl Sight<'_> {
 
     /// Whether pods have to go first.
     fn is_ordered(&self) -> bool {
-        self.cache.catalog().get(&POD.resource()).is_some() && !self.lapses(Lapse::AnyOrder)
+        self.sight.cache.catalog().get(&POD.resource()).is_some() && !self.lapses(Lapse::AnyOrder)
     }
 
     /// Whether something in front of an object may not go, and so neither does the object; a lapse.
     fn is_held_up(&self, object: &Object) -> bool {
         let around = object.key().namespace.as_ref();
-        let mut others = around.into_iter().flat_map(|it| self.cache.within(it));
+        let mut others = around
+            .into_iter()
+            .flat_map(|it| self.sight.cache.within(it));
         self.lapses(Lapse::HeadOfLine)
             && others.any(|it| it.key() < object.key() && self.is_refused(it))
     }
@@ -52,46 +51,50 @@ impl Sight<'_> {
     /// Whether no pod can be in the namespace any more: none is known, and all were seen that there
     /// were when it was deleted.
     fn is_without_pods(&self, namespace: &Object, counts: Counts) -> bool {
-        let since = self.cache.seen_step(namespace.key()).unwrap_or_default();
-        let are_seen = || self.facts.is_fresh(&POD.resource(), since);
+        let since = self
+            .sight
+            .cache
+            .seen_step(namespace.key())
+            .unwrap_or_default();
+        let are_seen = || self.sight.facts.is_fresh(&POD.resource(), since);
         !self.is_ordered() || counts.pods.left == 0 && are_seen()
     }
 
     fn is_refused(&self, object: &Object) -> bool {
-        let refusal = self.facts.refused_delete(object.key(), object.uid());
+        let refusal = self.sight.facts.refused_delete(object.key(), object.uid());
         !object.is_deleting() && refusal.is_some()
     }
 }
 
 /// Decides what a namespace needs in order to go.
-pub(super) fn namespace(object: &Object, counts: Counts, sight: &Sight<'_>) -> Decision<Reason> {
+pub(super) fn namespace(object: &Object, counts: Counts, view: &View<'_>) -> Decision<Reason> {
     let namespace = NamespaceView::of(object);
     if let Some(reason) = at_peace(&namespace) {
         return Decision::idle(reason);
     }
-    if sight.is_ordered() && counts.pods.left > 0 {
+    if view.is_ordered() && counts.pods.left > 0 {
         let pods = POD.resource();
-        let pods = || sight.cache.of_within(&pods, &namespace.name);
-        return wait_for(pods, counts.pods, &namespace, sight);
+        let pods = || view.sight.cache.of_within(&pods, &namespace.name);
+        return wait_for(pods, counts.pods, &namespace, view);
     }
-    if !sight.is_without_pods(object, counts) {
-        return observe(vec![POD.resource()], sight);
+    if !view.is_without_pods(object, counts) {
+        return observe(vec![POD.resource()], view);
     }
     if counts.all.left > 0 {
-        let all = || sight.cache.within(&namespace.name);
-        return wait_for(all, counts.all, &namespace, sight);
+        let all = || view.sight.cache.within(&namespace.name);
+        return wait_for(all, counts.all, &namespace, view);
     }
-    let unseen = unseen(object, sight);
+    let unseen = unseen(object, view);
     if !unseen.is_empty() {
-        return observe(unseen, sight);
+        return observe(unseen, view);
     }
     let told = if namespace.outlives_us() {
-        conditions::of(&[], sight.facts, &namespace.conditions, sight.now)
+        conditions::of(&[], view.sight.facts, &namespace.conditions, view.sight.now)
     } else {
         None
     };
     match told {
-        Some(conditions) => tell(&namespace, &conditions, Reason::Emptied, sight),
+        Some(conditions) => tell(&namespace, &conditions, Reason::Emptied, view),
         None => Decision::act(release(&namespace), Reason::Empty),
     }
 }
@@ -101,7 +104,7 @@ pub(super) fn content(
     object: &Object,
     namespace: &Object,
     counts: Counts,
-    sight: &Sight<'_>,
+    view: &View<'_>,
 ) -> Decision<Reason> {
     if let Some(reason) = at_peace(&NamespaceView::of(namespace)) {
         return Decision::idle(reason);
@@ -110,7 +113,7 @@ pub(super) fn content(
         return Decision::idle(Reason::Terminating);
     }
     let is_pod = object.key().resource.is(&POD);
-    if !is_pod && !sight.is_without_pods(namespace, counts) || sight.is_held_up(object) {
+    if !is_pod && !view.is_without_pods(namespace, counts) || view.is_held_up(object) {
         let pods = counts.pods.left;
         return Decision::idle(Reason::AwaitsPods { pods });
     }
@@ -136,19 +139,19 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
     left: impl Fn() -> I,
     count: Count,
     namespace: &NamespaceView,
-    sight: &Sight<'_>,
+    view: &View<'_>,
 ) -> Decision<Reason> {
     // More were refused than are remembered: it is told what is known.
-    let is_vague = sight.facts.forgets_refused_deletes();
+    let is_vague = view.sight.facts.forgets_refused_deletes();
     // Only so many can have been refused: the rest is still to be deleted, without a look at each.
-    if count.open > sight.facts.refused_deletes() && !is_vague {
+    if count.open > view.sight.facts.refused_deletes() && !is_vague {
         return Decision::idle(Reason::Empties { count: count.open });
     }
     // What is left may be much, and each of it that goes or is refused again comes by here.
-    if let Some(at) = next_word_at(namespace, sight) {
+    if let Some(at) = next_word_at(namespace, view) {
         return Decision::wake_at(at, Reason::Told { left: count.left });
     }
-    let is_open = |it: &&Arc<Object>| !it.is_deleting() && !sight.is_refused(it);
+    let is_open = |it: &&Arc<Object>| !it.is_deleting() && !view.is_refused(it);
     let open = match count.open {
         0 => 0,
         _ => left().filter(is_open).count(),
@@ -156,13 +159,13 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
     if open > 0 && !is_vague {
         return Decision::idle(Reason::Empties { count: open });
     }
-    report(&left().collect::<Vec<_>>(), namespace, sight)
+    report(&left().collect::<Vec<_>>(), namespace, view)
 }
 
 /// Everything left is on its way out and held by somebody else, or must not go: say so.
-fn report(left: &[&Arc<Object>], namespace: &NamespaceView, sight: &Sight<'_>) -> Decision<Reason> {
+fn report(left: &[&Arc<Object>], namespace: &NamespaceView, view: &View<'_>) -> Decision<Reason> {
     let (refused, held): (Vec<&Arc<Object>>, Vec<&Arc<Object>>) =
-        left.iter().partition(|it| sight.is_refused(it));
+        left.iter().partition(|it| view.is_refused(it));
     let held = held.iter().map(|object| {
         let finalizers = object.finalizers().iter().map(ToString::to_string);
         (object.key().clone(), finalizers.collect())
@@ -171,8 +174,13 @@ fn report(left: &[&Arc<Object>], namespace: &NamespaceView, sight: &Sight<'_>) -
         by: held.collect(),
         refused: refused.iter().map(|it| it.key().clone()).collect(),
     };
-    match conditions::of(left, sight.facts, &namespace.conditions, sight.now) {
-        Some(conditions) => tell(namespace, &conditions, reason, sight),
+    match conditions::of(
+        left,
+        view.sight.facts,
+        &namespace.conditions,
+        view.sight.now,
+    ) {
+        Some(conditions) => tell(namespace, &conditions, reason, view),
         None => Decision::idle(reason),
     }
 }
@@ -182,9 +190,9 @@ fn tell(
     namespace: &NamespaceView,
     conditions: &Value,
     reason: Reason,
-    sight: &Sight<'_>,
+    view: &View<'_>,
 ) -> Decision<Reason> {
-    if let Some(at) = next_word_at(namespace, sight) {
+    if let Some(at) = next_word_at(namespace, view) {
         return Decision::wake_at(at, reason);
     }
     let write = Write::Patch {
@@ -196,14 +204,14 @@ fn tell(
 }
 
 /// When the conditions may be written again, if they were written a moment ago.
-fn next_word_at(namespace: &NamespaceView, sight: &Sight<'_>) -> Option<Timestamp> {
-    let written_at = sight.facts.written_at(namespace.seen.key());
+fn next_word_at(namespace: &NamespaceView, view: &View<'_>) -> Option<Timestamp> {
+    let written_at = view.sight.facts.written_at(namespace.seen.key());
     let again_at = written_at.and_then(|at| at.checked_add(STATUS_EVERY).ok());
-    again_at.filter(|at| sight.now < *at && !sight.lapses(Lapse::TellsAtOnce))
+    again_at.filter(|at| view.sight.now < *at && !view.lapses(Lapse::TellsAtOnce))
 }
 
-fn observe(unseen: Vec<Resource>, sight: &Sight<'_>) -> Decision<Reason> {
-    let blind = unseen.iter().filter(|it| !sight.cache.is_synced(it));
+fn observe(unseen: Vec<Resource>, view: &View<'_>) -> Decision<Reason> {
+    let blind = unseen.iter().filter(|it| !view.sight.cache.is_synced(it));
     let reason = Reason::AwaitsObservation {
         blind: blind.cloned().collect(),
     };
@@ -211,11 +219,11 @@ fn observe(unseen: Vec<Resource>, sight: &Sight<'_>) -> Decision<Reason> {
 }
 
 /// The kinds of which an object might still be in the namespace without having been seen.
-fn unseen(object: &Object, sight: &Sight<'_>) -> Vec<Resource> {
-    let since = sight.cache.seen_step(object.key()).unwrap_or_default();
+fn unseen(object: &Object, view: &View<'_>) -> Vec<Resource> {
+    let since = view.sight.cache.seen_step(object.key()).unwrap_or_default();
     let is_content = |ty: &ResourceType| ty.namespaced && CONTENT.includes(ty);
-    let mut unseen = observation::unseen(sight.cache, sight.facts, since, is_content);
-    if sight.lapses(Lapse::TrustsCatalog) {
+    let mut unseen = observation::unseen(view.sight.cache, view.sight.facts, since, is_content);
+    if view.lapses(Lapse::TrustsCatalog) {
         unseen.retain(|it| !it.is(&CRD));
     }
     unseen

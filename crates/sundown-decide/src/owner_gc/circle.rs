@@ -9,13 +9,13 @@ use std::sync::Arc;
 
 use sundown_model::{Object, ObjectKey, Uid};
 
-use super::decide::{Sight, dependents};
+use super::decide::{View, dependents};
 use super::owners::{is_same, key_of};
 use crate::kinds::FOREGROUND;
 
 /// The members of the circle that an object waits in; empty if it waits in none.
-pub(super) fn around<'a>(object: &'a Object, sight: &'a Sight<'_>) -> BTreeMap<Uid, &'a Object> {
-    let (above, below) = owners_above(object, sight);
+pub(super) fn around<'a>(object: &'a Object, view: &'a View<'_>) -> BTreeMap<Uid, &'a Object> {
+    let (above, below) = owners_above(object, view);
     // Of those above it, the ones that lead back to it.
     let mut members = BTreeMap::new();
     let mut open = vec![object.uid().clone()];
@@ -42,15 +42,12 @@ type Below = BTreeMap<Uid, BTreeSet<Uid>>;
 
 /// Everything that waits above an object, by the references that block, itself included; and who of them
 /// depends on whom. Upwards, as an object has few owners and may have many dependents.
-fn owners_above<'a>(
-    object: &'a Object,
-    sight: &'a Sight<'_>,
-) -> (BTreeMap<Uid, &'a Object>, Below) {
+fn owners_above<'a>(object: &'a Object, view: &'a View<'_>) -> (BTreeMap<Uid, &'a Object>, Below) {
     let mut above = BTreeMap::from([(object.uid().clone(), object)]);
     let mut below = Below::new();
     let mut open = vec![object];
     while let Some(dependent) = open.pop() {
-        for owner in waiting_owners(dependent, sight) {
+        for owner in waiting_owners(dependent, view) {
             let of = below.entry(owner.uid().clone()).or_default();
             of.insert(dependent.uid().clone());
             if above.insert(owner.uid().clone(), owner).is_none() {
@@ -63,12 +60,12 @@ fn owners_above<'a>(
 
 fn waiting_owners<'a>(
     dependent: &'a Object,
-    sight: &'a Sight<'_>,
+    view: &'a View<'_>,
 ) -> impl Iterator<Item = &'a Object> {
     let blocking = dependent.owners().iter().filter(|it| it.is_blocking());
     blocking.filter_map(move |owner| {
-        let key = key_of(owner, dependent.key(), sight.cache.catalog())?;
-        let found: &Arc<Object> = sight.cache.get(&key)?;
+        let key = key_of(owner, dependent.key(), view.sight.cache.catalog())?;
+        let found: &Arc<Object> = view.sight.cache.get(&key)?;
         let waits = found.is_deleting() && found.has_finalizer(FOREGROUND);
         (is_same(found, owner) && waits).then_some(&**found)
     })
@@ -77,9 +74,9 @@ fn waiting_owners<'a>(
 /// Who blocks a member of a circle from outside of it.
 pub(super) fn blockers<'a>(
     members: &'a BTreeMap<Uid, &'a Object>,
-    sight: &'a Sight<'_>,
+    view: &'a View<'_>,
 ) -> impl Iterator<Item = ObjectKey> {
-    let all = members.values().flat_map(|it| dependents(it, sight));
+    let all = members.values().flat_map(|it| dependents(it, view));
     all.filter(|(dependent, owner)| owner.is_blocking() && !members.contains_key(dependent.uid()))
         .map(|(dependent, _)| dependent.key().clone())
 }

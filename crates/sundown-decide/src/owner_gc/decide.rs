@@ -1,9 +1,8 @@
 //! The rules of collection, one object at a time.
 
-use jiff::Timestamp;
 use sundown_model::{
-    Action, Cache, Decision, Facts, Need, Note, Object, ObjectKey, OwnerRef, Propagation, Resolved,
-    ResourceType, Step, Write,
+    Action, Decision, Need, Note, Object, ObjectKey, OwnerRef, Propagation, Resolved, ResourceType,
+    Sight, Step, Write,
 };
 
 use super::SCOPE;
@@ -23,17 +22,15 @@ const ASKED_MAX: usize = 1_024;
 /// How many of them are asked about at once: others have questions, too.
 const ASKED_AT_ONCE_MAX: usize = 64;
 
-/// All that a decision looks at.
+/// All that a decision of the collector looks at.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sight<'a> {
+pub(super) struct View<'a> {
     pub(super) graph: &'a Graph,
-    pub(super) cache: &'a Cache,
-    pub(super) facts: &'a Facts,
-    pub(super) now: Timestamp,
+    pub(super) sight: Sight<'a>,
     pub(super) lapse: Option<Lapse>,
 }
 
-impl Sight<'_> {
+impl View<'_> {
     /// Whether a rule that is wrong is back.
     pub(super) fn lapses(&self, lapse: Lapse) -> bool {
         self.lapse == Some(lapse)
@@ -41,11 +38,11 @@ impl Sight<'_> {
 }
 
 /// Decides what becomes of one object.
-pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
+pub(super) fn decide(object: &Object, view: &View<'_>) -> Decision<Reason> {
     let judged: Vec<_> = object
         .owners()
         .iter()
-        .map(|owner| (owner, standing(owner, object, sight)))
+        .map(|owner| (owner, standing(owner, object, view)))
         .collect();
     // Orphaning comes first and even for an object that is being deleted itself: its owner waits.
     if judged
@@ -61,7 +58,7 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
         );
     }
     if object.is_deleting() {
-        return deleting(object, &judged, sight);
+        return deleting(object, &judged, view);
     }
     if judged.is_empty() {
         return Decision::idle(Reason::NoOwners);
@@ -75,7 +72,7 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
         needs.truncate(ASKED_AT_ONCE_MAX);
         return Decision::need(needs.clone(), Reason::AsksAboutOwners { needs });
     }
-    owned(object, &judged, sight)
+    owned(object, &judged, view)
 }
 
 type Judged<'a> = [(&'a OwnerRef, Standing)];
@@ -97,12 +94,12 @@ fn needs(judged: &Judged<'_>) -> Vec<Need> {
 }
 
 /// All owners are known as well as they can be: does one of them hold the object?
-fn owned(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Reason> {
+fn owned(object: &Object, judged: &Judged<'_>, view: &View<'_>) -> Decision<Reason> {
     if let Some((owner, _)) = judged.iter().find(|(_, it)| *it == Standing::Misplaced) {
         let decision = Decision::idle(Reason::Misplaced {
             owner: owner.name.to_string(),
         });
-        let actions = misplaced_note(object, owner, sight).into_iter().collect();
+        let actions = misplaced_note(object, owner, view).into_iter().collect();
         return Decision {
             actions,
             ..decision
@@ -130,7 +127,7 @@ fn owned(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Re
         let wake_at = judged
             .iter()
             .filter_map(|(owner, standing)| match standing {
-                Standing::Solid(key) => ask_again_at(owner, key, sight),
+                Standing::Solid(key) => ask_again_at(owner, key, view),
                 Standing::Gone
                 | Standing::Waiting(_)
                 | Standing::Orphaning
@@ -147,11 +144,11 @@ fn owned(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Re
         let (api_version, kind) = (owner.api_version.to_string(), owner.kind.to_string());
         return Decision::idle(Reason::UnknownOwnerKind { api_version, kind });
     }
-    collect(object, judged, sight)
+    collect(object, judged, view)
 }
 
 /// No owner is left that holds the object.
-fn collect(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Reason> {
+fn collect(object: &Object, judged: &Judged<'_>, view: &View<'_>) -> Decision<Reason> {
     let waiting: Vec<ObjectKey> = judged
         .iter()
         .filter_map(|(_, standing)| match standing {
@@ -164,7 +161,7 @@ fn collect(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<
             | Standing::Ask(_) => None,
         })
         .collect();
-    let how = if !waiting.is_empty() && sight.graph.has_dependents(object.uid()) {
+    let how = if !waiting.is_empty() && view.graph.has_dependents(object.uid()) {
         Propagation::Foreground
     } else if object.has_finalizer(ORPHAN) {
         Propagation::Orphan
@@ -181,7 +178,7 @@ fn collect(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<
         let strays = object
             .owners()
             .iter()
-            .filter_map(|owner| misplaced_note(object, owner, sight));
+            .filter_map(|owner| misplaced_note(object, owner, view));
         actions.extend(strays.take(1));
         Reason::OwnersGone
     } else {
@@ -191,7 +188,7 @@ fn collect(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<
 }
 
 /// The object is on its way out; the collector's own finalizers are its business.
-fn deleting(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision<Reason> {
+fn deleting(object: &Object, judged: &Judged<'_>, view: &View<'_>) -> Decision<Reason> {
     // The finalizer goes only after we know whether an orphaning owner has to let us go. A barrier tells; whether an
     // owner is there at all does not matter any more, so that it is not read, however many owners there are.
     let mut needs = needs(judged);
@@ -200,10 +197,10 @@ fn deleting(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision
         return Decision::need(needs.clone(), Reason::AsksAboutOwners { needs });
     }
     if object.has_finalizer(FOREGROUND) {
-        return empty_out(object, sight);
+        return empty_out(object, view);
     }
     if object.has_finalizer(ORPHAN) {
-        return let_go(object, sight);
+        return let_go(object, view);
     }
     let finalizers = object
         .finalizers()
@@ -217,17 +214,17 @@ fn deleting(object: &Object, judged: &Judged<'_>, sight: &Sight<'_>) -> Decision
 }
 
 /// Foreground: goes when no dependent blocks it that existed when its deletion was seen.
-fn empty_out(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
-    if let Some(decision) = unobserved(object, sight) {
+fn empty_out(object: &Object, view: &View<'_>) -> Decision<Reason> {
+    if let Some(decision) = unobserved(object, view) {
         return decision;
     }
-    let blocking = || dependents(object, sight).filter(|(_, owner)| owner.is_blocking());
+    let blocking = || dependents(object, view).filter(|(_, owner)| owner.is_blocking());
     if blocking().next().is_none() {
         return Decision::act(drop_finalizer(object, FOREGROUND), Reason::Emptied);
     }
     // A dependent that waits for nothing of its own is no member of a circle, so it is in the way of one.
     let may_circle = blocking().all(|(it, _)| it.is_deleting() && it.has_finalizer(FOREGROUND));
-    if let Some(decision) = may_circle.then(|| in_circle(object, sight)).flatten() {
+    if let Some(decision) = may_circle.then(|| in_circle(object, view)).flatten() {
         return decision;
     }
     let dependents = blocking().map(|(dependent, _)| dependent.key().clone());
@@ -237,16 +234,16 @@ fn empty_out(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
 
 /// An object that waits only for itself, around a circle of owners; None if it is in none, or if something
 /// else is still in the way of one of its members.
-fn in_circle(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
-    let members = circle::around(object, sight);
-    if members.is_empty() || sight.lapses(Lapse::WaitsInCircles) {
+fn in_circle(object: &Object, view: &View<'_>) -> Option<Decision<Reason>> {
+    let members = circle::around(object, view);
+    if members.is_empty() || view.lapses(Lapse::WaitsInCircles) {
         return None;
     }
     // The last of them to be deleted may have dependents that are not seen yet.
-    if let Some(decision) = unobserved_of(members.values().copied(), sight) {
+    if let Some(decision) = unobserved_of(members.values().copied(), view) {
         return Some(decision);
     }
-    if circle::blockers(&members, sight).next().is_some() {
+    if circle::blockers(&members, view).next().is_some() {
         return None;
     }
     let others = members.values().map(|it| it.key().clone());
@@ -256,11 +253,11 @@ fn in_circle(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
 }
 
 /// Orphan: goes when no dependent that existed when its deletion was seen names it any more.
-fn let_go(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
-    if let Some(decision) = unobserved(object, sight) {
+fn let_go(object: &Object, view: &View<'_>) -> Decision<Reason> {
+    if let Some(decision) = unobserved(object, view) {
         return decision;
     }
-    let mut dependents: Vec<_> = dependents(object, sight)
+    let mut dependents: Vec<_> = dependents(object, view)
         .map(|(dependent, _)| dependent.key().clone())
         .collect();
     dependents.dedup();
@@ -273,16 +270,16 @@ fn let_go(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
 /// The dependents that really mean this object, with the reference by which they do.
 pub(super) fn dependents<'a>(
     object: &'a Object,
-    sight: &'a Sight<'_>,
+    view: &'a View<'_>,
 ) -> impl Iterator<Item = (&'a Object, &'a OwnerRef)> {
-    let cached = sight
+    let cached = view
         .graph
         .dependents(object.uid())
-        .filter_map(|key| sight.cache.get(key));
+        .filter_map(|key| view.sight.cache.get(key));
     cached.flat_map(move |dependent| {
         let meant = dependent.owners().iter().filter(move |owner| {
             owner.uid == *object.uid()
-                && key_of(owner, dependent.key(), sight.cache.catalog()).as_ref()
+                && key_of(owner, dependent.key(), view.sight.cache.catalog()).as_ref()
                     == Some(object.key())
         });
         meant.map(move |owner| (&**dependent, owner))
@@ -290,23 +287,23 @@ pub(super) fn dependents<'a>(
 }
 
 /// What has to be observed before it can be said who depends on an object.
-fn unobserved(object: &Object, sight: &Sight<'_>) -> Option<Decision<Reason>> {
-    unobserved_of(std::iter::once(object), sight)
+fn unobserved(object: &Object, view: &View<'_>) -> Option<Decision<Reason>> {
+    unobserved_of(std::iter::once(object), view)
 }
 
 /// The same for several objects, by the one that was seen last: kinds are looked through once.
 fn unobserved_of<'a>(
     objects: impl Iterator<Item = &'a Object>,
-    sight: &Sight<'_>,
+    view: &View<'_>,
 ) -> Option<Decision<Reason>> {
     let (mut since, mut is_cluster_wide) = (Step::default(), false);
     for object in objects {
-        since = since.max(sight.cache.seen_step(object.key()).unwrap_or_default());
+        since = since.max(view.sight.cache.seen_step(object.key()).unwrap_or_default());
         is_cluster_wide |= object.key().namespace.is_none();
     }
     let may_hold = |ty: &ResourceType| SCOPE.includes(ty) && (ty.namespaced || is_cluster_wide);
-    let mut resources = unseen(sight.cache, sight.facts, since, may_hold);
-    if sight.lapses(Lapse::TrustsCatalog) {
+    let mut resources = unseen(view.sight.cache, view.sight.facts, since, may_hold);
+    if view.lapses(Lapse::TrustsCatalog) {
         resources.retain(|it| !it.is(&CRD));
     }
     if resources.is_empty() {
@@ -314,7 +311,7 @@ fn unobserved_of<'a>(
     }
     let blind = resources
         .iter()
-        .filter(|resource| !sight.cache.is_synced(resource));
+        .filter(|resource| !view.sight.cache.is_synced(resource));
     let reason = Reason::AwaitsObservation {
         blind: blind.cloned().collect(),
     };
@@ -336,18 +333,19 @@ fn keep_owners(
 }
 
 /// A reference into another namespace can never hold; the words are upstream's.
-fn misplaced_note(object: &Object, owner: &OwnerRef, sight: &Sight<'_>) -> Option<Action> {
-    if sight.cache.is_gone(&owner.uid) {
+fn misplaced_note(object: &Object, owner: &OwnerRef, view: &View<'_>) -> Option<Action> {
+    if view.sight.cache.is_gone(&owner.uid) {
         return None;
     }
-    let Resolved::Known(ty) = sight
+    let Resolved::Known(ty) = view
+        .sight
         .cache
         .catalog()
         .resolve(&owner.api_version, &owner.kind)
     else {
         return None;
     };
-    let mut observed = sight.cache.of(&ty.resource);
+    let mut observed = view.sight.cache.of(&ty.resource);
     observed.find(|found| {
         found.uid() == &owner.uid && found.key().namespace != object.key().namespace
     })?;

@@ -7,7 +7,7 @@ use sundown_model::{
     Catalog, LiveFact, Need, Object, ObjectKey, OwnerRef, Resolved, ResourceType, Step,
 };
 
-use super::decide::Sight;
+use super::decide::View;
 use super::lapse::Lapse;
 use crate::kinds::{FOREGROUND, ORPHAN};
 
@@ -35,8 +35,9 @@ pub(super) enum Standing {
 }
 
 /// Judges one reference of an object that is in the cache.
-pub(super) fn standing(owner: &OwnerRef, of: &Object, sight: &Sight<'_>) -> Standing {
-    let Resolved::Known(ty) = sight
+pub(super) fn standing(owner: &OwnerRef, of: &Object, view: &View<'_>) -> Standing {
+    let Resolved::Known(ty) = view
+        .sight
         .cache
         .catalog()
         .resolve(&owner.api_version, &owner.kind)
@@ -46,29 +47,34 @@ pub(super) fn standing(owner: &OwnerRef, of: &Object, sight: &Sight<'_>) -> Stan
     let Some(key) = key_in(&ty, owner, of.key()) else {
         return Standing::Misplaced;
     };
-    if sight.cache.is_gone(&owner.uid) {
+    if view.sight.cache.is_gone(&owner.uid) {
         return Standing::Gone;
     }
-    let since = sight.cache.seen_step(of.key()).unwrap_or_default();
-    match cached(&key, owner, sight) {
-        Some(found) => by_cache(found, since, sight),
-        None => by_live_read(key, owner, since, sight),
+    let since = view.sight.cache.seen_step(of.key()).unwrap_or_default();
+    match cached(&key, owner, view) {
+        Some(found) => by_cache(found, since, view),
+        None => by_live_read(key, owner, since, view),
     }
 }
 
 /// The owner that a reference names, if the cache shows this very incarnation at that very place.
-fn cached<'a>(key: &ObjectKey, owner: &OwnerRef, sight: &Sight<'a>) -> Option<&'a Arc<Object>> {
-    if sight.lapses(Lapse::UidOnly) {
-        return sight.cache.iter().find(|found| is_same(found, owner));
+fn cached<'a>(key: &ObjectKey, owner: &OwnerRef, view: &View<'a>) -> Option<&'a Arc<Object>> {
+    if view.lapses(Lapse::UidOnly) {
+        return view.sight.cache.iter().find(|found| is_same(found, owner));
     }
-    sight.cache.get(key).filter(|found| is_same(found, owner))
+    view.sight
+        .cache
+        .get(key)
+        .filter(|found| is_same(found, owner))
 }
 
 /// The cache shows the owner. That it is being deleted counts only if it was still so when the
 /// object had its present revision: the owner may have been switched from one way to another.
-fn by_cache(owner: &Arc<Object>, since: Step, sight: &Sight<'_>) -> Standing {
+fn by_cache(owner: &Arc<Object>, since: Step, view: &View<'_>) -> Standing {
     let state = by_finalizer(owner);
-    if matches!(state, Standing::Solid(_)) || sight.facts.is_fresh(&owner.key().resource, since) {
+    if matches!(state, Standing::Solid(_))
+        || view.sight.facts.is_fresh(&owner.key().resource, since)
+    {
         state
     } else {
         Standing::Ask(Need::Barrier(vec![owner.key().resource.clone()]))
@@ -77,14 +83,19 @@ fn by_cache(owner: &Arc<Object>, since: Step, sight: &Sight<'_>) -> Standing {
 
 /// The cache does not show the owner, which proves nothing: it may lag. A live answer that was
 /// asked after the reference was seen does.
-fn by_live_read(key: ObjectKey, owner: &OwnerRef, since: Step, sight: &Sight<'_>) -> Standing {
-    let Some(fact) = sight.facts.live(&key).filter(|fact| fact.asked > since) else {
+fn by_live_read(key: ObjectKey, owner: &OwnerRef, since: Step, view: &View<'_>) -> Standing {
+    let Some(fact) = view
+        .sight
+        .facts
+        .live(&key)
+        .filter(|fact| fact.asked > since)
+    else {
         return Standing::Ask(Need::Live(key));
     };
     let Some(found) = fact.found.as_ref().filter(|found| is_same(found, owner)) else {
         return Standing::Gone;
     };
-    if sight.now >= vouched_until(fact) {
+    if view.sight.now >= vouched_until(fact) {
         return Standing::Ask(Need::Live(key));
     }
     by_finalizer(found)
@@ -99,12 +110,12 @@ fn vouched_until(fact: &LiveFact) -> Timestamp {
 pub(super) fn ask_again_at(
     owner: &OwnerRef,
     key: &ObjectKey,
-    sight: &Sight<'_>,
+    view: &View<'_>,
 ) -> Option<Timestamp> {
-    if cached(key, owner, sight).is_some() {
+    if cached(key, owner, view).is_some() {
         return None;
     }
-    sight.facts.live(key).map(vouched_until)
+    view.sight.facts.live(key).map(vouched_until)
 }
 
 fn by_finalizer(owner: &Object) -> Standing {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::json;
 use sundown_model::{
-    ACTIONS_MAX, Action, Cache, Decision, DeedOutcome, DeedReason, Facts, Part, Patch, Subject,
+    ACTIONS_MAX, Action, Decision, DeedOutcome, DeedReason, Facts, Part, Patch, Sight, Subject,
     Write, node,
 };
 
@@ -16,14 +16,6 @@ use super::status::{self, Failure};
 use super::view::{PodView, Role};
 use super::{account, deed, holds_until, image, notes, sandbox, settles_at, stop, unsupported};
 use crate::json::{after, instant};
-
-/// All that a decision looks at.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Sight<'a> {
-    pub(super) cache: &'a Cache,
-    pub(super) facts: &'a Facts,
-    pub(super) now: Timestamp,
-}
 
 /// What is being gathered.
 #[derive(Debug, Default)]

@@ -3,9 +3,8 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use sundown_model::{DeedFact, DeedOutcome, ObjectKey};
+use sundown_model::{DeedFact, DeedOutcome, ObjectKey, Sight};
 
-use super::decide::Sight;
 use super::view::PodView;
 use crate::json::{after, items, list, text};
 use crate::kinds::SECRET;

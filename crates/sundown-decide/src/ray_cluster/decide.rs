@@ -5,23 +5,17 @@ use serde_json::json;
 use sundown_kinds::ray_cluster::summary::{self, Observed, Pass};
 use sundown_kinds::ray_cluster::{ClusterStatus, validate};
 use sundown_kinds::{Invalid, RayCluster, Settings};
-use sundown_model::{Action, Cache, Decision, Facts, Object, Part};
+use sundown_model::{Action, Decision, Object, Part, Sight};
 
 use super::head::Head;
 use super::plan::{Failure, Plan};
 use super::reason::Reason;
-use super::view::Sight;
+use super::view::View;
 use super::{head, services, workers};
 use crate::ray::{merge, note, patch, place, unsupported, view};
 
 /// Decides what a cluster needs.
-pub(super) fn decide(
-    object: &Object,
-    cache: &Cache,
-    facts: &Facts,
-    settings: &Settings,
-    now: Timestamp,
-) -> Decision<Reason> {
+pub(super) fn decide(object: &Object, settings: &Settings, sight: Sight<'_>) -> Decision<Reason> {
     let cluster = match view::ray_cluster(object) {
         Ok(cluster) => cluster,
         Err(malformed) => {
@@ -31,7 +25,7 @@ pub(super) fn decide(
                 what: "spec is invalid",
                 why: &why,
             };
-            return refuse(object, None, &refusal, now);
+            return refuse(object, None, &refusal, sight.now);
         }
     };
     if cluster.is_managed_elsewhere() {
@@ -41,14 +35,18 @@ pub(super) fn decide(
         return Decision::idle(Reason::Deleting);
     }
     if let Some((event, what, Invalid(why))) = first_flaw(&cluster, settings) {
-        let why = &why;
-        return refuse(object, Some(&cluster), &Refusal { event, what, why }, now);
+        let refusal = Refusal {
+            event,
+            what,
+            why: &why,
+        };
+        return refuse(object, Some(&cluster), &refusal, sight.now);
     }
     if let Some(field) = unsupported::field(&cluster.spec, &cluster.metadata, &settings.gates) {
-        return refuse_by_name(object, &cluster, field, now);
+        return refuse_by_name(object, &cluster, field, sight.now);
     }
-    let sight = Sight::of(object, cluster, cache, facts, settings, now);
-    make(&sight)
+    let view = View::of(object, cluster, settings, sight);
+    make(&view)
 }
 
 /// The first thing that is wrong: the event, what it is about, and why.
@@ -136,20 +134,20 @@ fn refuse_by_name(
 }
 
 /// Makes what is missing, unmakes what is too much, and tells how it stands.
-fn make(sight: &Sight<'_>) -> Decision<Reason> {
+fn make(view: &View<'_>) -> Decision<Reason> {
     let mut plan = Plan::default();
-    let reason = match services::plan(sight, &mut plan) {
+    let reason = match services::plan(view, &mut plan) {
         Err(service) => Reason::ServiceTaken { service },
-        Ok(()) => make_pods(sight, &mut plan),
+        Ok(()) => make_pods(view, &mut plan),
     };
-    let status = status(sight, plan.failure.as_ref());
+    let status = status(view, plan.failure.as_ref());
     let reason = match &plan.failure {
         Some(Failure { message, .. }) => Reason::Refused {
             why: message.clone(),
         },
         None => reason,
     };
-    if let Some(write) = write_status(sight.object, &sight.cluster.status, &status) {
+    if let Some(write) = write_status(view.object, &view.cluster.status, &status) {
         plan.write(write);
     }
     let wake_at = plan.wake_at;
@@ -161,83 +159,83 @@ fn make(sight: &Sight<'_>) -> Decision<Reason> {
     }
 }
 
-fn make_pods(sight: &Sight<'_>, plan: &mut Plan) -> Reason {
-    let (spec, status) = (&sight.cluster.spec, &sight.cluster.status);
+fn make_pods(view: &View<'_>, plan: &mut Plan) -> Reason {
+    let (spec, status) = (&view.cluster.spec, &view.cluster.status);
     let wants_suspension = spec.suspend == Some(true);
-    let has_conditions = sight.settings.gates.ray_cluster_status_conditions;
+    let has_conditions = view.settings.gates.ray_cluster_status_conditions;
     let is_suspending = if has_conditions {
         status.is_true("RayClusterSuspending")
     } else {
         wants_suspension
     };
     if is_suspending {
-        let left = sight.pods.len();
-        delete_all(sight, plan, "Pods", "suspension");
+        let left = view.pods.len();
+        delete_all(view, plan, "Pods", "suspension");
         return Reason::Suspends { left };
     }
     // The status says first that it begins, so that it runs to its end whatever the spec says then.
     if wants_suspension || (has_conditions && status.is_true("RayClusterSuspended")) {
         return Reason::Suspended;
     }
-    if head::is_outdated(sight, plan) {
+    if head::is_outdated(view, plan) {
         let why = "spec change with Recreate upgradeStrategy";
-        delete_all(sight, plan, "all Pods", why);
+        delete_all(view, plan, "all Pods", why);
         return Reason::Recreates;
     }
-    match head::plan(sight, plan) {
+    match head::plan(view, plan) {
         Head::Lost => return Reason::HeadLost,
         Head::AwaitsEnd { until } => {
-            workers::plan(sight, plan);
+            workers::plan(view, plan);
             return Reason::AwaitsEndOfHead { until };
         }
-        Head::Present => workers::plan(sight, plan),
+        Head::Present => workers::plan(view, plan),
     }
     if plan.creates + plan.deletes > 0 {
         let (creates, deletes) = (plan.creates, plan.deletes);
         return Reason::Changes { creates, deletes };
     }
-    if is_complete(sight) {
+    if is_complete(view) {
         Reason::Ready
     } else {
         Reason::AwaitsPods
     }
 }
 
-fn delete_all(sight: &Sight<'_>, plan: &mut Plan, what: &str, why: &str) {
-    let live: Vec<_> = sight.pods.iter().filter(|pod| pod.is_live()).collect();
+fn delete_all(view: &View<'_>, plan: &mut Plan, what: &str, why: &str) {
+    let live: Vec<_> = view.pods.iter().filter(|pod| pod.is_live()).collect();
     for pod in &live {
         plan.delete_pod(pod);
     }
     if !live.is_empty() {
-        let cluster = place(sight.object.key());
+        let cluster = place(view.object.key());
         let message = format!("Deleted {what} for RayCluster {cluster} due to {why}");
-        plan.tell(sight, "DeletedPod", message);
+        plan.tell(view, "DeletedPod", message);
     }
 }
 
-fn is_complete(sight: &Sight<'_>) -> bool {
-    let pods = sight.pod_views();
+fn is_complete(view: &View<'_>) -> bool {
+    let pods = view.pod_views();
     summary::is_complete(&Observed {
-        cluster: &sight.cluster,
+        cluster: &view.cluster,
         pods: &pods,
         service: None,
         pass: Pass::Succeeded,
     })
 }
 
-fn status(sight: &Sight<'_>, failure: Option<&Failure>) -> ClusterStatus {
+fn status(view: &View<'_>, failure: Option<&Failure>) -> ClusterStatus {
     let pass = failure.map_or(Pass::Succeeded, |failure| Pass::Failed {
         reason: failure.reason,
         message: &failure.message,
     });
-    let (pods, service) = (sight.pod_views(), sight.head_service_view());
+    let (pods, service) = (view.pod_views(), view.head_service_view());
     let observed = Observed {
-        cluster: &sight.cluster,
+        cluster: &view.cluster,
         pods: &pods,
         service: service.as_ref(),
         pass,
     };
-    summary::summarize(&observed, &sight.settings.gates, sight.now)
+    summary::summarize(&observed, &view.settings.gates, view.sight.now)
 }
 
 fn write_status(object: &Object, old: &ClusterStatus, new: &ClusterStatus) -> Option<Action> {

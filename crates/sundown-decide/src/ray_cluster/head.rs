@@ -10,7 +10,7 @@ use sundown_kinds::pod;
 use sundown_model::{Part, is_redacted};
 
 use super::plan::{Plan, obituary};
-use super::view::Sight;
+use super::view::View;
 use crate::kinds::POD;
 use crate::ray::view::Pod;
 use crate::ray::{beside, name_of, patch, place, suffix};
@@ -38,8 +38,8 @@ pub(super) enum Head {
 }
 
 /// Plans the head.
-pub(super) fn plan(sight: &Sight<'_>, plan: &mut Plan) -> Head {
-    let mut live: Vec<_> = sight
+pub(super) fn plan(view: &View<'_>, plan: &mut Plan) -> Head {
+    let mut live: Vec<_> = view
         .of_type(NodeType::Head)
         .filter(|it| it.is_live())
         .collect();
@@ -47,40 +47,40 @@ pub(super) fn plan(sight: &Sight<'_>, plan: &mut Plan) -> Head {
     live.sort_by_key(|pod| (!pod.view.is_running_and_ready(), pod.created_at));
     if let Some((kept, extra)) = live.split_first() {
         for pod in extra {
-            bury(sight, plan, pod);
+            bury(view, plan, pod);
         }
-        replace_if_spent(sight, plan, kept);
+        replace_if_spent(view, plan, kept);
         return Head::Present;
     }
-    if is_not_restarted(sight) {
+    if is_not_restarted(view) {
         return Head::Lost;
     }
-    let going = sight
+    let going = view
         .of_type(NodeType::Head)
         .filter_map(|pod| pod.object.deletion());
     let until = going
         .map(|deletion| later(deletion.at, GOING_TIME_MAX))
         .max();
-    if let Some(until) = until.filter(|until| sight.now < *until) {
+    if let Some(until) = until.filter(|until| view.sight.now < *until) {
         plan.wake(until);
         return Head::AwaitsEnd { until };
     }
-    create(sight, plan);
+    create(view, plan);
     Head::Present
 }
 
 /// A head of another operator's making keeps running: its annotations say from now on that it is of
 /// ours. One of ours that was made from another spec tells so by its hash.
-pub(super) fn is_outdated(sight: &Sight<'_>, plan: &mut Plan) -> bool {
-    if sight.cluster.spec.upgrade_strategy.as_deref() != Some("Recreate") {
+pub(super) fn is_outdated(view: &View<'_>, plan: &mut Plan) -> bool {
+    if view.cluster.spec.upgrade_strategy.as_deref() != Some("Recreate") {
         return false;
     }
-    let Some(head) = sight.of_type(NodeType::Head).find(|pod| pod.is_live()) else {
+    let Some(head) = view.of_type(NodeType::Head).find(|pod| pod.is_live()) else {
         return false;
     };
-    let hash = pod::recreate_hash(&sight.cluster.spec);
+    let hash = pod::recreate_hash(&view.cluster.spec);
     let made_by = head.annotation(ANNOTATION_OPERATOR_VERSION);
-    let version = &sight.settings.operator_version;
+    let version = &view.settings.operator_version;
     if !made_by.is_empty() && made_by != version {
         let annotations = json!({
             ANNOTATION_OPERATOR_VERSION: version,
@@ -95,17 +95,17 @@ pub(super) fn is_outdated(sight: &Sight<'_>, plan: &mut Plan) -> bool {
     !made_from.is_empty() && made_from != hash && !is_redacted(made_from)
 }
 
-fn is_not_restarted(sight: &Sight<'_>) -> bool {
-    let metadata = &sight.cluster.metadata;
-    let is_provisioned = sight.cluster.status.is_true("RayClusterProvisioned");
+fn is_not_restarted(view: &View<'_>) -> bool {
+    let metadata = &view.cluster.metadata;
+    let is_provisioned = view.cluster.status.is_true("RayClusterProvisioned");
     is_provisioned && metadata.annotation(ANNOTATION_NO_HEAD_RESTART) == "true"
 }
 
-fn replace_if_spent(sight: &Sight<'_>, plan: &mut Plan, pod: &Pod<'_>) {
+fn replace_if_spent(view: &View<'_>, plan: &mut Plan, pod: &Pod<'_>) {
     match spent_at(pod) {
         None => {}
-        Some(at) if sight.now < at => plan.wake(at),
-        Some(_) => bury(sight, plan, pod),
+        Some(at) if view.sight.now < at => plan.wake(at),
+        Some(_) => bury(view, plan, pod),
     }
 }
 
@@ -115,38 +115,38 @@ pub(super) fn spent_at(pod: &Pod<'_>) -> Option<Timestamp> {
     pod.is_spent().then(|| later(born_at, LIFE_MIN))
 }
 
-fn bury(sight: &Sight<'_>, plan: &mut Plan, pod: &Pod<'_>) {
+fn bury(view: &View<'_>, plan: &mut Plan, pod: &Pod<'_>) {
     plan.delete_pod(pod);
     let message = format!("Deleted head Pod {}", obituary(pod));
-    plan.tell(sight, "DeletedHeadPod", message);
+    plan.tell(view, "DeletedHeadPod", message);
 }
 
-fn create(sight: &Sight<'_>, plan: &mut Plan) {
+fn create(view: &View<'_>, plan: &mut Plan) {
     let bodies = (0..NAMES_MAX).map(|attempt| {
-        let suffix = pod_suffix(sight, "", &[attempt]);
-        pod::head_pod(&sight.cluster, Some(&suffix), sight.settings)
+        let suffix = pod_suffix(view, "", &[attempt]);
+        pod::head_pod(&view.cluster, Some(&suffix), view.settings)
     });
-    if let Some(body) = first_free(sight, bodies.clone()) {
-        return plan.create_pod(sight, NodeType::Head, body);
+    if let Some(body) = first_free(view, bodies.clone()) {
+        return plan.create_pod(view, NodeType::Head, body);
     }
     // A name that the template fixes is taken each time: it has to become free first.
     let wanted = bodies.map(|body| name_of(&body).to_owned()).next();
-    let wanted = beside(sight.object.key(), &POD, &wanted.unwrap_or_default());
+    let wanted = beside(view.object.key(), &POD, &wanted.unwrap_or_default());
     let why = "another Pod has that name";
-    plan.fail_pod(sight, NodeType::Head, &place(&wanted), why);
+    plan.fail_pod(view, NodeType::Head, &place(&wanted), why);
 }
 
 /// The first body whose name nobody bears.
 pub(super) fn first_free(
-    sight: &Sight<'_>,
+    view: &View<'_>,
     mut bodies: impl Iterator<Item = serde_json::Value>,
 ) -> Option<serde_json::Value> {
-    bodies.find(|body| !sight.is_taken(crate::ray::name_of(body)))
+    bodies.find(|body| !view.is_taken(crate::ray::name_of(body)))
 }
 
 /// The same for the same cluster, generation of its spec, group and numbers.
-pub(super) fn pod_suffix(sight: &Sight<'_>, group: &str, numbers: &[u32]) -> String {
-    let metadata = &sight.cluster.metadata;
+pub(super) fn pod_suffix(view: &View<'_>, group: &str, numbers: &[u32]) -> String {
+    let metadata = &view.cluster.metadata;
     let numbers: Vec<String> = numbers.iter().map(ToString::to_string).collect();
     let generation = metadata.generation.to_string();
     let mut parts = vec![metadata.uid.as_str(), &generation, group];

@@ -5,7 +5,7 @@ use serde_json::Value;
 use sundown_kinds::names::NodeType;
 use sundown_model::{ACTIONS_MAX, Action, KnownKind, Object, Propagation};
 
-use super::view::Sight;
+use super::view::View;
 use crate::kinds::{POD, SERVICE};
 use crate::ray::view::Pod;
 use crate::ray::{Told, create, delete, name_of, note, place};
@@ -30,33 +30,33 @@ pub(super) struct Failure {
 }
 
 impl Plan {
-    pub(super) fn create_service(&mut self, sight: &Sight<'_>, body: Value) {
-        let place = beside_name(sight.object, &body);
-        if let Some(why) = sight.refusal(&SERVICE, &body) {
+    pub(super) fn create_service(&mut self, view: &View<'_>, body: Value) {
+        let place = beside_name(view.object, &body);
+        if let Some(why) = view.refusal(&SERVICE, &body) {
             let message = format!("Failed creating service {place}, {why}");
-            self.fail(sight, "FailedToCreateService", None, message);
+            self.fail(view, "FailedToCreateService", None, message);
         }
         let message = format!("Created service {place}");
-        self.create(sight, &SERVICE, body, "CreatedService", message);
+        self.create(view, &SERVICE, body, "CreatedService", message);
     }
 
-    pub(super) fn create_pod(&mut self, sight: &Sight<'_>, node_type: NodeType, body: Value) {
-        let place = beside_name(sight.object, &body);
-        if let Some(why) = sight.refusal(&POD, &body) {
-            self.fail_pod(sight, node_type, &place, why);
+    pub(super) fn create_pod(&mut self, view: &View<'_>, node_type: NodeType, body: Value) {
+        let place = beside_name(view.object, &body);
+        if let Some(why) = view.refusal(&POD, &body) {
+            self.fail_pod(view, node_type, &place, why);
         }
         let (reason, kind) = match node_type {
             NodeType::Head => ("CreatedHeadPod", "head"),
             NodeType::Worker => ("CreatedWorkerPod", "worker"),
         };
         let message = format!("Created {kind} Pod {place}");
-        self.create(sight, &POD, body, reason, message);
+        self.create(view, &POD, body, reason, message);
     }
 
     /// A pod cannot be made, in upstream's words.
     pub(super) fn fail_pod(
         &mut self,
-        sight: &Sight<'_>,
+        view: &View<'_>,
         node_type: NodeType,
         place: &str,
         why: &str,
@@ -65,14 +65,14 @@ impl Plan {
             NodeType::Head => {
                 let message = format!("Failed to create head Pod {place}, {why}");
                 let reason = Some("FailedCreateHeadPod");
-                self.fail(sight, "FailedToCreateHeadPod", reason, message);
+                self.fail(view, "FailedToCreateHeadPod", reason, message);
             }
             NodeType::Worker => {
-                let cluster = self::place(sight.object.key());
+                let cluster = self::place(view.object.key());
                 let message =
                     format!("Failed to create worker Pod for the cluster {cluster}, {why}");
                 let reason = Some("FailedCreateWorkerPod");
-                self.fail(sight, "FailedToCreateWorkerPod", reason, message);
+                self.fail(view, "FailedToCreateWorkerPod", reason, message);
             }
         }
     }
@@ -80,20 +80,20 @@ impl Plan {
     /// The first failure is told; what has failed with it mostly did so for the same reason.
     fn fail(
         &mut self,
-        sight: &Sight<'_>,
+        view: &View<'_>,
         event: &str,
         reason: Option<&'static str>,
         message: String,
     ) {
         if self.failure.is_none() {
-            self.warn(sight, event, message.clone());
+            self.warn(view, event, message.clone());
             self.failure = Some(Failure { reason, message });
         }
     }
 
     fn create(
         &mut self,
-        sight: &Sight<'_>,
+        view: &View<'_>,
         kind: &KnownKind,
         body: Value,
         reason: &'static str,
@@ -101,7 +101,7 @@ impl Plan {
     ) {
         self.creates += 1;
         let told = Told { reason, message };
-        self.writes.push(create(sight.object, kind, body, told));
+        self.writes.push(create(view.object, kind, body, told));
     }
 
     pub(super) fn delete_pod(&mut self, pod: &Pod<'_>) {
@@ -114,12 +114,12 @@ impl Plan {
         self.writes.push(action);
     }
 
-    pub(super) fn tell(&mut self, sight: &Sight<'_>, reason: &str, message: String) {
-        self.notes.push(note(sight.object, false, reason, message));
+    pub(super) fn tell(&mut self, view: &View<'_>, reason: &str, message: String) {
+        self.notes.push(note(view.object, false, reason, message));
     }
 
-    pub(super) fn warn(&mut self, sight: &Sight<'_>, reason: &str, message: String) {
-        self.notes.push(note(sight.object, true, reason, message));
+    pub(super) fn warn(&mut self, view: &View<'_>, reason: &str, message: String) {
+        self.notes.push(note(view.object, true, reason, message));
     }
 
     /// Wants to be asked again then, or before.

@@ -2,29 +2,26 @@
 
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::Value;
 use sundown_kinds::names::{self, NodeType};
 use sundown_kinds::ray_cluster::summary::{PodView, ServiceView};
 use sundown_kinds::{RayCluster, Settings};
-use sundown_model::{Cache, Facts, KnownKind, Object, ObjectKey};
+use sundown_model::{Cache, KnownKind, Object, ObjectKey, Sight};
 
 use crate::kinds::{POD, RAY_CLUSTER, SERVICE};
 use crate::ray::view::{Pod, service};
 use crate::ray::{beside, is_owned, name_of};
 
-/// All that a decision looks at.
+/// All that a decision on a `RayCluster` looks at.
 #[derive(Debug)]
-pub(super) struct Sight<'a> {
+pub(super) struct View<'a> {
     pub(super) object: &'a Object,
     pub(super) cluster: RayCluster,
     /// Its pods, terminating ones too, in the order of their names.
     pub(super) pods: Vec<Pod<'a>>,
     pub(super) head_service: Found<'a>,
-    pub(super) cache: &'a Cache,
-    pub(super) facts: &'a Facts,
     pub(super) settings: &'a Settings,
-    pub(super) now: Timestamp,
+    pub(super) sight: Sight<'a>,
 }
 
 /// What bears a name.
@@ -36,32 +33,29 @@ pub(super) enum Found<'a> {
     Foreign(ObjectKey),
 }
 
-impl<'a> Sight<'a> {
+impl<'a> View<'a> {
     pub(super) fn of(
         object: &'a Object,
         cluster: RayCluster,
-        cache: &'a Cache,
-        facts: &'a Facts,
         settings: &'a Settings,
-        now: Timestamp,
+        sight: Sight<'a>,
     ) -> Self {
         let all = POD.resource();
         let near = |pod: &&Arc<Object>| pod.key().namespace == object.key().namespace;
-        let own = cache
+        let own = sight
+            .cache
             .of(&all)
             .filter(near)
             .filter(|it| is_owned(it, object));
         let pods = own.map(|pod| Pod::of(pod)).collect();
         let name = cluster.head_service_name();
         Self {
-            head_service: find_service(object, &name, cache),
+            head_service: find_service(object, &name, sight.cache),
             object,
             cluster,
             pods,
-            cache,
-            facts,
             settings,
-            now,
+            sight,
         }
     }
 
@@ -72,12 +66,13 @@ impl<'a> Sight<'a> {
     }
 
     pub(super) fn service(&self, name: &str) -> Found<'a> {
-        find_service(self.object, name, self.cache)
+        find_service(self.object, name, self.sight.cache)
     }
 
     /// Whether some pod has this name: one of ours that goes, or anybody's.
     pub(super) fn is_taken(&self, pod: &str) -> bool {
-        self.cache
+        self.sight
+            .cache
             .get(&beside(self.object.key(), &POD, pod))
             .is_some()
     }
@@ -85,7 +80,7 @@ impl<'a> Sight<'a> {
     /// Why what a body describes could not be made when it was last tried.
     pub(super) fn refusal(&self, kind: &KnownKind, body: &Value) -> Option<&'a str> {
         let key = beside(self.object.key(), kind, name_of(body));
-        self.facts.refusal(&key).map(|it| it.message.as_str())
+        self.sight.facts.refusal(&key).map(|it| it.message.as_str())
     }
 
     pub(super) fn head_service_view(&self) -> Option<ServiceView> {

@@ -16,146 +16,146 @@ use super::outcome::{self, Failure};
 use super::pods::{self, ANNOTATION_APART};
 use super::reason::Reason;
 use super::stop::{self, Stop};
-use super::view::{Cluster, Sight, later, seconds};
+use super::view::{Cluster, View, later, seconds};
 use super::{head_service, reset, running, submit};
 use crate::kinds::{RAY_CLUSTER, SERVICE};
 use crate::ray::{Told, beside, create, note, patch, place, suffix, view};
 
 /// Nothing is done before the finalizer is stored, and nothing before the names are.
-pub(super) fn new(sight: &Sight<'_>) -> Decision<Reason> {
-    if !sight.object.has_finalizer(FINALIZER_RAY_JOB) {
-        let mut finalizers: Vec<&str> = sight.object.finalizers().iter().map(|it| &**it).collect();
+pub(super) fn new(view: &View<'_>) -> Decision<Reason> {
+    if !view.object.has_finalizer(FINALIZER_RAY_JOB) {
+        let mut finalizers: Vec<&str> = view.object.finalizers().iter().map(|it| &**it).collect();
         finalizers.push(FINALIZER_RAY_JOB);
         let change = json!({"metadata": {"finalizers": finalizers}});
-        let action = patch(sight.object, Part::Main, change);
+        let action = patch(view.object, Part::Main, change);
         return Decision::act(action, Reason::Begins);
     }
-    let spec = &sight.job.spec;
-    let mut next = sight.job.status.clone();
+    let spec = &view.job.spec;
+    let mut next = view.job.status.clone();
     if next.job_id.is_empty() && spec.submission_mode != SubmissionMode::Interactive {
         next.job_id = match spec.job_id.as_str() {
-            "" => generated(sight, "submission"),
+            "" => generated(view, "submission"),
             own => own.to_owned(),
         };
     }
     if next.ray_cluster_name.is_empty() {
         let selected = spec.cluster_selector.get(LABEL_CLUSTER).cloned();
-        next.ray_cluster_name = selected.unwrap_or_else(|| generated(sight, "cluster"));
+        next.ray_cluster_name = selected.unwrap_or_else(|| generated(view, "cluster"));
     }
     next.job_deployment_status = DeploymentStatus::Initializing;
-    next.start_time = Some(sight.now());
-    outcome::write(sight, next, Reason::Begins)
+    next.start_time = Some(view.now());
+    outcome::write(view, next, Reason::Begins)
 }
 
 /// A name of this attempt: the same each time it is made.
-fn generated(sight: &Sight<'_>, what: &str) -> String {
-    let metadata = &sight.job.metadata;
-    let attempt = sight.job.status.failed.unwrap_or(0).to_string();
+fn generated(view: &View<'_>, what: &str) -> String {
+    let metadata = &view.job.metadata;
+    let attempt = view.job.status.failed.unwrap_or(0).to_string();
     let generation = metadata.generation.to_string();
     let suffix = suffix(&[&metadata.uid, &generation, &attempt, what]);
     with_suffix(&metadata.name, &suffix)
 }
 
 /// Until the cluster is ready and its dashboard known.
-pub(super) fn initializing(sight: &Sight<'_>) -> Decision<Reason> {
-    if sight.shall_be_suspended() {
-        return reset::suspend(sight);
+pub(super) fn initializing(view: &View<'_>) -> Decision<Reason> {
+    if view.shall_be_suspended() {
+        return reset::suspend(view);
     }
-    if let Some(overdue) = overdue(sight) {
+    if let Some(overdue) = overdue(view) {
         return overdue;
     }
-    let (object, cluster) = match &sight.cluster {
+    let (object, cluster) = match &view.cluster {
         Cluster::There(object, cluster) => (object, cluster),
-        Cluster::Absent => return without_cluster(sight),
-        Cluster::Foreign(other) => return rename(sight, other),
+        Cluster::Absent => return without_cluster(view),
+        Cluster::Foreign(other) => return rename(view, other),
     };
     if object.is_deleting() {
-        return wait(sight, Reason::AwaitsCluster);
+        return wait(view, Reason::AwaitsCluster);
     }
-    let mut next = sight.next();
+    let mut next = view.next();
     // What kept its cluster from being made is over.
     next.message.clear();
     if next.dashboard_url.is_empty() {
         if cluster.status.state != "ready" {
-            return mirrored(sight, next);
+            return mirrored(view, next);
         }
-        match dashboard_url(sight, object, cluster) {
+        match dashboard_url(view, object, cluster) {
             Dashboard::At(url) => next.dashboard_url = url,
-            Dashboard::NoService => return wait(sight, Reason::AwaitsDashboard),
-            Dashboard::NoPort(service) => return without_port(sight, next, &service),
+            Dashboard::NoService => return wait(view, Reason::AwaitsDashboard),
+            Dashboard::NoPort(service) => return without_port(view, next, &service),
         }
     }
-    if sight.job.spec.submission_mode == SubmissionMode::Interactive {
+    if view.job.spec.submission_mode == SubmissionMode::Interactive {
         next.job_deployment_status = DeploymentStatus::Waiting;
-        return outcome::write(sight, next, Reason::AwaitsSubmission);
+        return outcome::write(view, next, Reason::AwaitsSubmission);
     }
     next.job_deployment_status = DeploymentStatus::Running;
-    let decision = outcome::write(sight, next, Reason::ClusterReady);
-    head_service::along_with(sight, decision)
+    let decision = outcome::write(view, next, Reason::ClusterReady);
+    head_service::along_with(view, decision)
 }
 
 /// Until somebody submits and says so. Unlike upstream's, it can be suspended, and ends in time.
-pub(super) fn waiting(sight: &Sight<'_>) -> Decision<Reason> {
-    if sight.shall_be_suspended() {
-        return reset::suspend(sight);
+pub(super) fn waiting(view: &View<'_>) -> Decision<Reason> {
+    if view.shall_be_suspended() {
+        return reset::suspend(view);
     }
-    if let Some(overdue) = overdue(sight) {
+    if let Some(overdue) = overdue(view) {
         return overdue;
     }
-    let cluster = match &sight.cluster {
+    let cluster = match &view.cluster {
         Cluster::There(cluster, _) => Some(cluster),
-        Cluster::Foreign(_) => return running::without_its_cluster(sight),
-        Cluster::Absent if sight.scope.config.lapses(Lapse::WaitsWithoutCluster) => None,
+        Cluster::Foreign(_) => return running::without_its_cluster(view),
+        Cluster::Absent if view.config.lapses(Lapse::WaitsWithoutCluster) => None,
         Cluster::Absent => {
-            return match sight.is_absent(&sight.cluster_key()) {
+            return match view.is_absent(&view.cluster_key()) {
                 Err(need) => Decision::need(vec![need], Reason::AsksForCluster),
-                Ok(_) => running::without_its_cluster(sight),
+                Ok(_) => running::without_its_cluster(view),
             };
         }
     };
-    if sight.job.spec.job_id.is_empty() {
-        let next = sight.next();
-        let decision = outcome::write(sight, next, Reason::AwaitsSubmission);
-        return waking(sight, decision);
+    if view.job.spec.job_id.is_empty() {
+        let next = view.next();
+        let decision = outcome::write(view, next, Reason::AwaitsSubmission);
+        return waking(view, decision);
     }
-    if let Some(stores) = cluster.and_then(|it| submit::store_place(sight, it)) {
+    if let Some(stores) = cluster.and_then(|it| submit::store_place(view, it)) {
         return stores;
     }
     let next = RayJobStatus {
-        job_id: sight.job.spec.job_id.clone(),
+        job_id: view.job.spec.job_id.clone(),
         job_deployment_status: DeploymentStatus::Running,
-        ..sight.next()
+        ..view.next()
     };
-    let decision = outcome::write(sight, next, Reason::ClusterReady);
-    head_service::along_with(sight, decision)
+    let decision = outcome::write(view, next, Reason::ClusterReady);
+    head_service::along_with(view, decision)
 }
 
 /// The end of a job that did not come to run in time; None if there is time.
-pub(super) fn overdue(sight: &Sight<'_>) -> Option<Decision<Reason>> {
-    let (at, why, text) = deadlines(sight).into_iter().min_by_key(|it| it.0)?;
-    if sight.now() < at {
+pub(super) fn overdue(view: &View<'_>) -> Option<Decision<Reason>> {
+    let (at, why, text) = deadlines(view).into_iter().min_by_key(|it| it.0)?;
+    if view.now() < at {
         return None;
     }
-    let until = later(at, sight.scope.config.limits.stop);
-    Some(match stop::wind_down(sight, until) {
+    let until = later(at, view.config.limits.stop);
+    Some(match stop::wind_down(view, until) {
         Stop::Under(decision) => decision,
-        Stop::Ended | Stop::GaveUp(_) => outcome::fail(sight, sight.next(), why, text),
+        Stop::Ended | Stop::GaveUp(_) => outcome::fail(view, view.next(), why, text),
     })
 }
 
 /// When a job that does not run yet has no more time.
-pub(super) fn next_deadline(sight: &Sight<'_>) -> Option<Timestamp> {
-    deadlines(sight).into_iter().map(|it| it.0).min()
+pub(super) fn next_deadline(view: &View<'_>) -> Option<Timestamp> {
+    deadlines(view).into_iter().map(|it| it.0).min()
 }
 
-fn deadlines(sight: &Sight<'_>) -> Vec<(Timestamp, Failure, String)> {
-    let spec = &sight.job.spec;
-    let Some(started) = sight.job.status.start_time else {
+fn deadlines(view: &View<'_>) -> Vec<(Timestamp, Failure, String)> {
+    let spec = &view.job.spec;
+    let Some(started) = view.job.status.start_time else {
         return Vec::new();
     };
     let of = |limit: Option<i32>, why: Failure, field: &str, title: &str| {
         // One that is refused by the validation is not obeyed.
-        let obeys_all = sight.scope.config.lapses(Lapse::ObeysFlaws);
+        let obeys_all = view.config.lapses(Lapse::ObeysFlaws);
         let limit = limit.filter(|limit| *limit > 0 || obeys_all)?;
         let text =
             format!("The RayJob has passed the {field}. StartTime: {started}. {title}: {limit}");
@@ -179,78 +179,75 @@ fn deadlines(sight: &Sight<'_>) -> Vec<(Timestamp, Failure, String)> {
 }
 
 /// The deadline of a job that runs, and what is said when it is over.
-pub(super) fn active_deadline(sight: &Sight<'_>) -> Option<(Timestamp, String)> {
-    let all = deadlines(sight).into_iter();
+pub(super) fn active_deadline(view: &View<'_>) -> Option<(Timestamp, String)> {
+    let all = deadlines(view).into_iter();
     let mut active = all.filter(|(_, why, _)| *why == Failure::Deadline);
     active.next().map(|(at, _, text)| (at, text))
 }
 
 /// Waits for something to change, or for the next deadline.
-fn wait(sight: &Sight<'_>, reason: Reason) -> Decision<Reason> {
-    waking(sight, Decision::idle(reason))
+fn wait(view: &View<'_>, reason: Reason) -> Decision<Reason> {
+    waking(view, Decision::idle(reason))
 }
 
-fn waking(sight: &Sight<'_>, decision: Decision<Reason>) -> Decision<Reason> {
-    let wake_at = next_deadline(sight);
+fn waking(view: &View<'_>, decision: Decision<Reason>) -> Decision<Reason> {
+    let wake_at = next_deadline(view);
     Decision {
         wake_at,
         ..decision
     }
 }
 
-fn mirrored(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
-    let decision = outcome::write(sight, next, Reason::AwaitsCluster);
-    waking(sight, decision)
+fn mirrored(view: &View<'_>, next: RayJobStatus) -> Decision<Reason> {
+    let decision = outcome::write(view, next, Reason::AwaitsCluster);
+    waking(view, decision)
 }
 
-fn without_cluster(sight: &Sight<'_>) -> Decision<Reason> {
-    let key = sight.cluster_key();
-    if sight.job.selects_cluster() {
+fn without_cluster(view: &View<'_>) -> Decision<Reason> {
+    let key = view.cluster_key();
+    if view.job.selects_cluster() {
         let message = format!(
             "RayCluster {} set in the clusterSelector is not found. It must be created manually",
             place(&key)
         );
-        let mut decision = wait(sight, Reason::AwaitsCluster);
-        let told = note(sight.object, true, "RayClusterNotFound", message);
+        let mut decision = wait(view, Reason::AwaitsCluster);
+        let told = note(view.object, true, "RayClusterNotFound", message);
         decision.actions.push(told);
         return decision;
     }
-    if sight.job.status.ray_cluster_status != ClusterStatus::default() {
-        return after_cluster(sight, &key);
+    if view.job.status.ray_cluster_status != ClusterStatus::default() {
+        return after_cluster(view, &key);
     }
-    let Some(body) = ray_job::cluster::ray_cluster(&sight.job, &key.name) else {
-        return wait(sight, Reason::AwaitsCluster);
+    let Some(body) = ray_job::cluster::ray_cluster(&view.job, &key.name) else {
+        return wait(view, Reason::AwaitsCluster);
     };
-    let makes = make_cluster(sight.object, body);
-    let Some(why) = sight.refusal(&key).map(|it| &it.message) else {
-        return waking(sight, Decision::act(makes, Reason::MakesCluster));
+    let makes = make_cluster(view.object, body);
+    let Some(why) = view.refusal(&key).map(|it| &it.message) else {
+        return waking(view, Decision::act(makes, Reason::MakesCluster));
     };
     let why = format!("Failed to create RayCluster {}: {why}", place(&key));
     let event = "FailedToCreateRayCluster";
-    waking(
-        sight,
-        outcome::refused(sight, sight.next(), makes, event, why),
-    )
+    waking(view, outcome::refused(view, view.next(), makes, event, why))
 }
 
 /// The cluster was there and is gone, before anything was submitted. The next one has another name: for its grace
 /// period the old head still answers to this one.
-fn after_cluster(sight: &Sight<'_>, gone: &ObjectKey) -> Decision<Reason> {
-    if let Err(need) = sight.is_absent(gone) {
+fn after_cluster(view: &View<'_>, gone: &ObjectKey) -> Decision<Reason> {
+    if let Err(need) = view.is_absent(gone) {
         return Decision::need(vec![need], Reason::AsksForCluster);
     }
-    let metadata = &sight.job.metadata;
+    let metadata = &view.job.metadata;
     let suffix = suffix(&[&metadata.uid, &gone.name, "cluster"]);
     let name = with_suffix(&metadata.name, &suffix);
-    if let Some(note) = pods::renames(sight, gone, &name) {
+    if let Some(note) = pods::renames(view, gone, &name) {
         return Decision::act(note, Reason::AwaitsCluster);
     }
     let next = RayJobStatus {
         ray_cluster_name: name,
         ray_cluster_status: ClusterStatus::default(),
-        ..sight.job.status.clone()
+        ..view.job.status.clone()
     };
-    outcome::write(sight, next, Reason::AwaitsCluster)
+    outcome::write(view, next, Reason::AwaitsCluster)
 }
 
 fn make_cluster(object: &Object, mut body: Value) -> Action {
@@ -269,20 +266,20 @@ fn make_cluster(object: &Object, mut body: Value) -> Action {
 }
 
 /// Somebody else's cluster has the name: another name is taken, and theirs left alone.
-fn rename(sight: &Sight<'_>, other: &Object) -> Decision<Reason> {
-    let metadata = &sight.job.metadata;
+fn rename(view: &View<'_>, other: &Object) -> Decision<Reason> {
+    let metadata = &view.job.metadata;
     let suffix = suffix(&[&metadata.uid, other.uid().as_str(), "cluster"]);
     let name = with_suffix(&metadata.name, &suffix);
-    let had_own = sight.job.status.ray_cluster_status != ClusterStatus::default();
-    let note = had_own.then(|| pods::renames(sight, other.key(), &name));
+    let had_own = view.job.status.ray_cluster_status != ClusterStatus::default();
+    let note = had_own.then(|| pods::renames(view, other.key(), &name));
     if let Some(note) = note.flatten() {
         return Decision::act(note, Reason::ClusterTaken);
     }
     let next = RayJobStatus {
         ray_cluster_name: name,
-        ..sight.job.status.clone()
+        ..view.job.status.clone()
     };
-    outcome::write(sight, next, Reason::ClusterTaken)
+    outcome::write(view, next, Reason::ClusterTaken)
 }
 
 /// Where the dashboard of a cluster answers.
@@ -293,21 +290,21 @@ enum Dashboard {
     NoPort(ObjectKey),
 }
 
-fn dashboard_url(sight: &Sight<'_>, object: &Object, cluster: &RayCluster) -> Dashboard {
+fn dashboard_url(view: &View<'_>, object: &Object, cluster: &RayCluster) -> Dashboard {
     let name = cluster.head_service_name();
     let key = beside(object.key(), &SERVICE, &name);
-    let Some(service) = sight.scope.cache.get(&key) else {
+    let Some(service) = view.sight.cache.get(&key) else {
         return Dashboard::NoService;
     };
     let service: ServiceView = view::service(service);
-    let domain = &sight.scope.config.settings.cluster_domain;
+    let domain = &view.config.settings.cluster_domain;
     let url = ray_job::cluster::dashboard_url(&service, key.namespace_str(), domain);
     url.map_or(Dashboard::NoPort(key), Dashboard::At)
 }
 
 /// A head whose ports were named by somebody who forgot the dashboard: it says so, and which field it is.
-fn without_port(sight: &Sight<'_>, next: RayJobStatus, service: &ObjectKey) -> Decision<Reason> {
-    let spec = if sight.job.selects_cluster() {
+fn without_port(view: &View<'_>, next: RayJobStatus, service: &ObjectKey) -> Decision<Reason> {
+    let spec = if view.job.selects_cluster() {
         "spec of its RayCluster"
     } else {
         "spec.rayClusterSpec"
@@ -317,9 +314,9 @@ fn without_port(sight: &Sight<'_>, next: RayJobStatus, service: &ObjectKey) -> D
         "The service {} has no port named dashboard, without which Ray cannot be asked: {field} needs one",
         place(service)
     );
-    let told = note(sight.object, true, "DashboardPortNotFound", message.clone());
+    let told = note(view.object, true, "DashboardPortNotFound", message.clone());
     let next = RayJobStatus { message, ..next };
-    let mut decision = outcome::write(sight, next, Reason::AwaitsDashboard);
+    let mut decision = outcome::write(view, next, Reason::AwaitsDashboard);
     decision.actions.push(told);
-    waking(sight, decision)
+    waking(view, decision)
 }

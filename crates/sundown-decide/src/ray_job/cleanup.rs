@@ -11,7 +11,7 @@ use sundown_kinds::ray_job::{self, CleanUp, DeletionPolicy};
 use sundown_model::{Decision, Need, Object, Part, Propagation};
 
 use super::reason::Reason;
-use super::view::{Cluster, Sight, later};
+use super::view::{Cluster, View, later};
 use super::{outcome, reset};
 use crate::ray::{delete, note, patch, place};
 
@@ -27,38 +27,38 @@ type Due = (DeletionPolicy, Timestamp);
 
 /// Decides what goes after a job that has ended. A submitter that still runs goes whatever the policy
 /// says: whoever wrote the end may have died before it did this.
-pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
-    let mut decision = by_policy(sight);
-    decision.actions.extend(reset::end_submitter(sight));
+pub(super) fn decide(view: &View<'_>) -> Decision<Reason> {
+    let mut decision = by_policy(view);
+    decision.actions.extend(reset::end_submitter(view));
     decision
 }
 
-fn by_policy(sight: &Sight<'_>) -> Decision<Reason> {
-    let Some(ended_at) = sight.job.status.end_time else {
+fn by_policy(view: &View<'_>) -> Decision<Reason> {
+    let Some(ended_at) = view.job.status.end_time else {
         // Restored or edited by hand: it has ended now at the latest.
-        return outcome::write(sight, sight.job.status.clone(), Reason::Ends);
+        return outcome::write(view, view.job.status.clone(), Reason::Ends);
     };
-    match policy(sight) {
+    match policy(view) {
         CleanUp::Kept => Decision::idle(Reason::Kept),
-        CleanUp::Uncovered => uncovered(sight),
+        CleanUp::Uncovered => uncovered(view),
         CleanUp::Due(dues) => {
-            let wait = reading_time(sight.object);
+            let wait = reading_time(view.object);
             let after = |due: ray_job::Due| SignedDuration::from_secs(due.after.into());
             let at = |due| later(ended_at, after(due).max(wait));
             let dues = dues.into_iter().map(|due| (due.policy, at(due)));
-            carry_out(sight, dues.collect())
+            carry_out(view, dues.collect())
         }
     }
 }
 
 /// What is said about this outcome. A cluster that was made for the job does not become another's by a selector
 /// that is added later.
-fn policy(sight: &Sight<'_>) -> CleanUp {
-    let deletes_finished = sight.scope.config.deletes_finished;
-    if !(sight.owns_cluster() && sight.job.selects_cluster()) {
-        return sight.job.clean_up(deletes_finished);
+fn policy(view: &View<'_>) -> CleanUp {
+    let deletes_finished = view.config.deletes_finished;
+    if !(view.owns_cluster() && view.job.selects_cluster()) {
+        return view.job.clean_up(deletes_finished);
     }
-    let mut job = sight.job.clone();
+    let mut job = view.job.clone();
     job.spec.cluster_selector.clear();
     job.clean_up(deletes_finished)
 }
@@ -73,25 +73,25 @@ fn reading_time(job: &Object) -> SignedDuration {
     }
 }
 
-fn uncovered(sight: &Sight<'_>) -> Decision<Reason> {
-    let status = &sight.job.status;
+fn uncovered(view: &View<'_>) -> Decision<Reason> {
+    let status = &view.job.status;
     let message = format!(
         "No deletion rule of {} covers jobStatus {:?} with jobDeploymentStatus {:?}: nothing will be \
          deleted",
-        place(sight.object.key()),
+        place(view.object.key()),
         status.job_status.as_str(),
         status.job_deployment_status.as_str()
     );
-    let told = note(sight.object, true, "UncoveredOutcome", message);
+    let told = note(view.object, true, "UncoveredOutcome", message);
     Decision::act(told, Reason::Uncovered)
 }
 
 /// Carries out the one with the greatest impact of what is due and not achieved; wakes for the next.
-fn carry_out(sight: &Sight<'_>, dues: Vec<Due>) -> Decision<Reason> {
-    let now = sight.now();
+fn carry_out(view: &View<'_>, dues: Vec<Due>) -> Decision<Reason> {
+    let now = view.now();
     let open: Vec<Due> = dues
         .into_iter()
-        .filter(|(policy, _)| !is_achieved(sight, *policy))
+        .filter(|(policy, _)| !is_achieved(view, *policy))
         .collect();
     let due = open
         .iter()
@@ -99,9 +99,9 @@ fn carry_out(sight: &Sight<'_>, dues: Vec<Due>) -> Decision<Reason> {
         .max_by_key(|(policy, _)| *policy);
     let next_at = open.iter().map(|(_, at)| *at).filter(|at| *at > now).min();
     let decision = match (due, next_at) {
-        (Some((policy, _)), _) => match unconfirmed(sight, *policy) {
+        (Some((policy, _)), _) => match unconfirmed(view, *policy) {
             Some(asks) => asks,
-            None => perform(sight, *policy),
+            None => perform(view, *policy),
         },
         (None, Some(at)) => Decision::idle(Reason::NotDue { at }),
         (None, None) => Decision::idle(Reason::CleanedUp),
@@ -114,19 +114,19 @@ fn carry_out(sight: &Sight<'_>, dues: Vec<Due>) -> Decision<Reason> {
 
 /// What to wait for before something of the cluster goes: it must be what the job says now, and not what it
 /// said a moment ago. A request about the job itself carries its revision; one about its cluster cannot.
-fn unconfirmed(sight: &Sight<'_>, policy: DeletionPolicy) -> Option<Decision<Reason>> {
+fn unconfirmed(view: &View<'_>, policy: DeletionPolicy) -> Option<Decision<Reason>> {
     if policy == DeletionPolicy::DeleteSelf {
         return None;
     }
-    let key = sight.object.key();
-    let read = sight.scope.facts.live(key);
-    match read.filter(|it| it.asked > sight.seen()) {
+    let key = view.object.key();
+    let read = view.sight.facts.live(key);
+    match read.filter(|it| it.asked > view.seen()) {
         None => {
             let need = Need::Live(key.clone());
             Some(Decision::need(vec![need], Reason::Confirms { policy }))
         }
         Some(read) => {
-            let is_same = |it: &Arc<Object>| it.rv() == sight.object.rv();
+            let is_same = |it: &Arc<Object>| it.rv() == view.object.rv();
             let is_same = read.found.as_ref().is_some_and(is_same);
             // What is newer is on its way here.
             (!is_same).then(|| Decision::idle(Reason::Confirms { policy }))
@@ -135,19 +135,19 @@ fn unconfirmed(sight: &Sight<'_>, policy: DeletionPolicy) -> Option<Decision<Rea
 }
 
 /// The cluster, if it is this job's to delete from and stays.
-fn own_cluster<'a>(sight: &'a Sight<'_>) -> Option<&'a Object> {
-    match &sight.cluster {
-        Cluster::There(object, _) if sight.owns_cluster() && !object.is_deleting() => Some(object),
+fn own_cluster<'a>(view: &'a View<'_>) -> Option<&'a Object> {
+    match &view.cluster {
+        Cluster::There(object, _) if view.owns_cluster() && !object.is_deleting() => Some(object),
         Cluster::There(..) | Cluster::Absent | Cluster::Foreign(_) => None,
     }
 }
 
-fn is_achieved(sight: &Sight<'_>, policy: DeletionPolicy) -> bool {
+fn is_achieved(view: &View<'_>, policy: DeletionPolicy) -> bool {
     match policy {
         DeletionPolicy::DeleteNone => true,
         DeletionPolicy::DeleteSelf => false,
-        DeletionPolicy::DeleteCluster => own_cluster(sight).is_none(),
-        DeletionPolicy::DeleteWorkers => own_cluster(sight).is_none_or(|cluster| {
+        DeletionPolicy::DeleteCluster => own_cluster(view).is_none(),
+        DeletionPolicy::DeleteWorkers => own_cluster(view).is_none_or(|cluster| {
             let mut groups = groups(cluster).iter();
             groups.all(|group| group["suspend"] == true)
         }),
@@ -159,11 +159,11 @@ fn groups(cluster: &Object) -> &[Value] {
     groups.and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn perform(sight: &Sight<'_>, policy: DeletionPolicy) -> Decision<Reason> {
-    let object = sight.object;
+fn perform(view: &View<'_>, policy: DeletionPolicy) -> Decision<Reason> {
+    let object = view.object;
     let reason = Reason::Deletes { policy };
     let how = Propagation::Background;
-    match (policy, own_cluster(sight)) {
+    match (policy, own_cluster(view)) {
         (DeletionPolicy::DeleteSelf, _) => Decision::act(delete(object, how), reason),
         (DeletionPolicy::DeleteCluster, Some(cluster)) => {
             let told = format!("Deleted cluster {}", place(cluster.key()));

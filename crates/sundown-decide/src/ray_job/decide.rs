@@ -2,17 +2,17 @@
 
 use sundown_kinds::Invalid;
 use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus, SubmissionMode, validate};
-use sundown_model::{Action, Decision, Object};
+use sundown_model::{Action, Decision, Object, Sight};
 
 use super::lapse::Lapse;
 use super::outcome::Failure;
 use super::reason::Reason;
-use super::view::{Scope, Sight};
-use super::{begin, cleanup, finalize, outcome, reset, running};
+use super::view::View;
+use super::{RayJobs, begin, cleanup, finalize, outcome, reset, running};
 use crate::ray::{note, place, unsupported, view};
 
 /// Decides what a job needs.
-pub(super) fn decide(object: &Object, scope: Scope<'_>) -> Decision<Reason> {
+pub(super) fn decide(object: &Object, config: &RayJobs, sight: Sight<'_>) -> Decision<Reason> {
     let job = match view::ray_job(object) {
         Ok(job) => job,
         Err(malformed) => return unreadable(object, malformed.to_string()),
@@ -20,15 +20,15 @@ pub(super) fn decide(object: &Object, scope: Scope<'_>) -> Decision<Reason> {
     if job.is_managed_elsewhere() {
         return Decision::idle(Reason::ManagedElsewhere);
     }
-    let sight = Sight::of(object, job, scope);
+    let view = View::of(object, job, config, sight);
     if object.is_deleting() {
-        return finalize::decide(&sight);
+        return finalize::decide(&view);
     }
-    let Some(flaw) = first_flaw(&sight) else {
-        return go_on(&sight);
+    let Some(flaw) = first_flaw(&view) else {
+        return go_on(&view);
     };
-    match sight.job.status.job_deployment_status {
-        DeploymentStatus::New | DeploymentStatus::ValidationFailed => refuse(&sight, &flaw),
+    match view.job.status.job_deployment_status {
+        DeploymentStatus::New | DeploymentStatus::ValidationFailed => refuse(&view, &flaw),
         DeploymentStatus::Initializing
         | DeploymentStatus::Running
         | DeploymentStatus::Complete
@@ -36,20 +36,20 @@ pub(super) fn decide(object: &Object, scope: Scope<'_>) -> Decision<Reason> {
         | DeploymentStatus::Suspending
         | DeploymentStatus::Suspended
         | DeploymentStatus::Retrying
-        | DeploymentStatus::Waiting => go_on_in_spite_of(&sight, &flaw),
+        | DeploymentStatus::Waiting => go_on_in_spite_of(&view, &flaw),
     }
 }
 
-fn go_on(sight: &Sight<'_>) -> Decision<Reason> {
-    match sight.job.status.job_deployment_status {
-        DeploymentStatus::New => begin::new(sight),
-        DeploymentStatus::Initializing => begin::initializing(sight),
-        DeploymentStatus::Waiting => begin::waiting(sight),
-        DeploymentStatus::Running => running::decide(sight),
-        DeploymentStatus::Suspending | DeploymentStatus::Retrying => reset::decide(sight),
-        DeploymentStatus::Suspended => reset::suspended(sight),
-        DeploymentStatus::Complete | DeploymentStatus::Failed => cleanup::decide(sight),
-        DeploymentStatus::ValidationFailed => recover(sight),
+fn go_on(view: &View<'_>) -> Decision<Reason> {
+    match view.job.status.job_deployment_status {
+        DeploymentStatus::New => begin::new(view),
+        DeploymentStatus::Initializing => begin::initializing(view),
+        DeploymentStatus::Waiting => begin::waiting(view),
+        DeploymentStatus::Running => running::decide(view),
+        DeploymentStatus::Suspending | DeploymentStatus::Retrying => reset::decide(view),
+        DeploymentStatus::Suspended => reset::suspended(view),
+        DeploymentStatus::Complete | DeploymentStatus::Failed => cleanup::decide(view),
+        DeploymentStatus::ValidationFailed => recover(view),
     }
 }
 
@@ -59,9 +59,9 @@ pub(super) struct Flaw {
     pub(super) why: String,
 }
 
-pub(super) fn first_flaw(sight: &Sight<'_>) -> Option<Flaw> {
-    let gates = &sight.scope.config.settings.gates;
-    let job = &sight.job;
+pub(super) fn first_flaw(view: &View<'_>) -> Option<Flaw> {
+    let gates = &view.config.settings.gates;
+    let job = &view.job;
     let checks = [
         (
             "InvalidRayJobMetadata",
@@ -76,14 +76,14 @@ pub(super) fn first_flaw(sight: &Sight<'_>) -> Option<Flaw> {
     if let Some((event, Invalid(why))) = found {
         return Some(Flaw { event, why });
     }
-    let why = unsupported::message(&unsupported_field(sight)?);
+    let why = unsupported::message(&unsupported_field(view)?);
     let event = "InvalidRayJobSpec";
     Some(Flaw { event, why })
 }
 
 /// What is not supported stops a job before it begins; one that runs was begun by somebody who could.
-fn unsupported_field(sight: &Sight<'_>) -> Option<String> {
-    let job = &sight.job;
+fn unsupported_field(view: &View<'_>) -> Option<String> {
+    let job = &view.job;
     match job.status.job_deployment_status {
         DeploymentStatus::New | DeploymentStatus::ValidationFailed => {}
         DeploymentStatus::Initializing
@@ -103,7 +103,7 @@ fn unsupported_field(sight: &Sight<'_>) -> Option<String> {
         .cluster
         .as_ref()
         .filter(|_| !job.selects_cluster())?;
-    let gates = &sight.scope.config.settings.gates;
+    let gates = &view.config.settings.gates;
     let field = unsupported::field(spec, &job.metadata, gates)?;
     Some(match field.strip_prefix("spec.") {
         Some(below) => format!("spec.rayClusterSpec.{below}"),
@@ -111,27 +111,27 @@ fn unsupported_field(sight: &Sight<'_>) -> Option<String> {
     })
 }
 
-fn told(sight: &Sight<'_>, flaw: &Flaw) -> Action {
-    let message = format!("{}: {}", place(sight.object.key()), flaw.why);
-    note(sight.object, true, flaw.event, message)
+fn told(view: &View<'_>, flaw: &Flaw) -> Action {
+    let message = format!("{}: {}", place(view.object.key()), flaw.why);
+    note(view.object, true, flaw.event, message)
 }
 
-fn refuse(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
+fn refuse(view: &View<'_>, flaw: &Flaw) -> Decision<Reason> {
     let next = RayJobStatus {
         job_deployment_status: DeploymentStatus::ValidationFailed,
         reason: "ValidationFailed".to_owned(),
         message: flaw.why.clone(),
-        ..sight.job.status.clone()
+        ..view.job.status.clone()
     };
     let why = flaw.why.clone();
-    let mut decision = outcome::write(sight, next, Reason::Invalid { why });
-    decision.actions.push(told(sight, flaw));
+    let mut decision = outcome::write(view, next, Reason::Invalid { why });
+    decision.actions.push(told(view, flaw));
     decision
 }
 
 /// The spec is valid again. A job that had begun goes on where its status says that it was.
-fn recover(sight: &Sight<'_>) -> Decision<Reason> {
-    let status = &sight.job.status;
+fn recover(view: &View<'_>) -> Decision<Reason> {
+    let status = &view.job.status;
     let is_lost = !status.job_status.is_terminal() && status.end_time.is_some();
     let state = match status.job_status {
         JobStatus::Failed => DeploymentStatus::Failed,
@@ -142,8 +142,7 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
         }
         // What ran is not judged once more by the time that it had to begin.
         JobStatus::Pending | JobStatus::Running
-            if !status.dashboard_url.is_empty()
-                && !sight.scope.config.lapses(Lapse::JudgesMended) =>
+            if !status.dashboard_url.is_empty() && !view.config.lapses(Lapse::JudgesMended) =>
         {
             DeploymentStatus::Running
         }
@@ -169,27 +168,25 @@ fn recover(sight: &Sight<'_>) -> Decision<Reason> {
         message,
         ..status.clone()
     };
-    outcome::write(sight, next, Reason::Recovers)
+    outcome::write(view, next, Reason::Recovers)
 }
 
 /// A job that has begun does not lose its state over an edit: what runs is watched to its end, and what
 /// has ended goes as it says, if that much makes sense. What is made waits until all of the spec does.
-fn go_on_in_spite_of(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
-    let mut decision = match sight.job.status.job_deployment_status {
+fn go_on_in_spite_of(view: &View<'_>, flaw: &Flaw) -> Decision<Reason> {
+    let mut decision = match view.job.status.job_deployment_status {
         // The user has named a job, which runs by now or soon will.
-        DeploymentStatus::Waiting
-            if sight.is_interactive() && !sight.submission_id().is_empty() =>
-        {
-            Some(go_on(sight))
+        DeploymentStatus::Waiting if view.is_interactive() && !view.submission_id().is_empty() => {
+            Some(go_on(view))
         }
-        DeploymentStatus::Initializing | DeploymentStatus::Waiting => begin::overdue(sight),
+        DeploymentStatus::Initializing | DeploymentStatus::Waiting => begin::overdue(view),
         DeploymentStatus::Running | DeploymentStatus::Suspending | DeploymentStatus::Retrying => {
-            Some(go_on(sight))
+            Some(go_on(view))
         }
         DeploymentStatus::Complete | DeploymentStatus::Failed => {
-            let gates = &sight.scope.config.settings.gates;
-            let says = validate::validate_clean_up(&sight.job, gates);
-            says.is_ok().then(|| go_on(sight))
+            let gates = &view.config.settings.gates;
+            let says = validate::validate_clean_up(&view.job, gates);
+            says.is_ok().then(|| go_on(view))
         }
         DeploymentStatus::New
         | DeploymentStatus::ValidationFailed
@@ -197,13 +194,13 @@ fn go_on_in_spite_of(sight: &Sight<'_>, flaw: &Flaw) -> Decision<Reason> {
     }
     .unwrap_or_else(|| {
         let why = flaw.why.clone();
-        let wake_at = begin::next_deadline(sight).filter(|at| *at > sight.now());
+        let wake_at = begin::next_deadline(view).filter(|at| *at > view.now());
         Decision {
             wake_at,
             ..Decision::idle(Reason::Invalid { why })
         }
     });
-    decision.actions.push(told(sight, flaw));
+    decision.actions.push(told(view, flaw));
     decision
 }
 

@@ -6,33 +6,33 @@ use sundown_model::{Action, Decision, Object, Part};
 
 use super::reason::Reason;
 use super::stop::{self, Stop};
-use super::view::{Cluster, Sight, later};
+use super::view::{Cluster, View, later};
 use crate::ray::patch;
 
 /// Decides on a job that is being deleted.
-pub(super) fn decide(sight: &Sight<'_>) -> Decision<Reason> {
-    let Some(deletion) = sight.object.deletion() else {
+pub(super) fn decide(view: &View<'_>) -> Decision<Reason> {
+    let Some(deletion) = view.object.deletion() else {
         return Decision::idle(Reason::Released);
     };
-    if !sight.object.has_finalizer(FINALIZER_RAY_JOB) {
+    if !view.object.has_finalizer(FINALIZER_RAY_JOB) {
         return Decision::idle(Reason::Released);
     }
-    let may_run = sight.may_be_submitted() && !sight.job.status.job_status.is_terminal();
-    if may_run && let Cluster::Absent | Cluster::Foreign(_) = &sight.cluster {
+    let may_run = view.may_be_submitted() && !view.job.status.job_status.is_terminal();
+    if may_run && let Cluster::Absent | Cluster::Foreign(_) = &view.cluster {
         // Without its cluster nothing runs. It is looked for before that is believed.
-        let absent = sight.is_absent(&sight.cluster_key());
-        if let (Cluster::Absent, Err(need)) = (&sight.cluster, absent) {
+        let absent = view.is_absent(&view.cluster_key());
+        if let (Cluster::Absent, Err(need)) = (&view.cluster, absent) {
             return Decision::need(vec![need], Reason::AsksForCluster);
         }
-        return Decision::act(release(sight.object), Reason::Releases);
+        return Decision::act(release(view.object), Reason::Releases);
     }
-    let until = later(deletion.at, sight.scope.config.limits.stop);
-    match stop::wind_down(sight, until) {
+    let until = later(deletion.at, view.config.limits.stop);
+    match stop::wind_down(view, until) {
         Stop::Under(decision) => decision,
-        Stop::Ended => Decision::act(release(sight.object), Reason::Releases),
+        Stop::Ended => Decision::act(release(view.object), Reason::Releases),
         Stop::GaveUp(why) => {
-            let told = stop::unstopped(sight, why);
-            Decision::act_all(vec![release(sight.object), told], Reason::Releases)
+            let told = stop::unstopped(view, why);
+            Decision::act_all(vec![release(view.object), told], Reason::Releases)
         }
     }
 }

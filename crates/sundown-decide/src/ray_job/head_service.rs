@@ -13,7 +13,7 @@ use sundown_model::{Action, Decision, Object, Part, Write};
 
 use super::lapse::Lapse;
 use super::reason::Reason;
-use super::view::{Cluster, Sight, later};
+use super::view::{Cluster, View, later};
 use crate::kinds::SERVICE;
 use crate::ray::{Told, beside, create, is_owned, merge, name_of, note, patch, place};
 
@@ -26,13 +26,13 @@ const AGAIN: SignedDuration = SignedDuration::from_mins(1);
 
 /// A decision, and beside it what is to be done about the service. That one cannot be had is said, and tried
 /// again, when something else is new, not with every question.
-pub(super) fn along_with(sight: &Sight<'_>, mut decision: Decision<Reason>) -> Decision<Reason> {
-    let own = plan(sight);
-    let is_hopeful = own.iter().any(|it| is_hopeful(sight, it));
+pub(super) fn along_with(view: &View<'_>, mut decision: Decision<Reason>) -> Decision<Reason> {
+    let own = plan(view);
+    let is_hopeful = own.iter().any(|it| is_hopeful(view, it));
     let was_refused = own
         .iter()
         .any(|it| matches!(it, Action::Tell(note) if [REFUSED, UNMOVED].contains(&&*note.reason)));
-    let was_refused = was_refused && !sight.scope.config.lapses(Lapse::ServiceHoldsUp);
+    let was_refused = was_refused && !view.config.lapses(Lapse::ServiceHoldsUp);
     if (is_hopeful && !was_refused) || !decision.actions.is_empty() {
         decision.actions.extend(own);
     }
@@ -40,7 +40,7 @@ pub(super) fn along_with(sight: &Sight<'_>, mut decision: Decision<Reason>) -> D
 }
 
 /// Whether an action is a write that did not fail a moment ago.
-fn is_hopeful(sight: &Sight<'_>, action: &Action) -> bool {
+fn is_hopeful(view: &View<'_>, action: &Action) -> bool {
     let key = match action {
         Action::Api(Write::Create(draft)) => &draft.key,
         Action::Api(Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at }) => {
@@ -48,29 +48,29 @@ fn is_hopeful(sight: &Sight<'_>, action: &Action) -> bool {
         }
         Action::Do(_) | Action::Tell(_) => return false,
     };
-    let failed = sight.scope.facts.failed_write(key);
-    failed.is_none_or(|it| sight.now() >= later(it.failed_at, AGAIN))
-        || sight.scope.config.lapses(Lapse::ServiceHoldsUp)
+    let failed = view.sight.facts.failed_write(key);
+    failed.is_none_or(|it| view.now() >= later(it.failed_at, AGAIN))
+        || view.config.lapses(Lapse::ServiceHoldsUp)
 }
 
 /// What is to be done about the service, if anything.
-fn plan(sight: &Sight<'_>) -> Vec<Action> {
-    let Cluster::There(made, cluster) = &sight.cluster else {
+fn plan(view: &View<'_>) -> Vec<Action> {
+    let Cluster::There(made, cluster) = &view.cluster else {
         return Vec::new();
     };
-    if !sight.owns_cluster() {
+    if !view.owns_cluster() {
         return Vec::new();
     }
-    let object = sight.object;
-    let body = service::ray_job_head_service(&sight.job, cluster, &sight.scope.config.settings);
+    let object = view.object;
+    let body = service::ray_job_head_service(&view.job, cluster, &view.config.settings);
     let key = beside(object.key(), &SERVICE, name_of(&body));
     let place = place(&key);
-    let Some(present) = sight.scope.cache.get(&key) else {
+    let Some(present) = view.sight.cache.get(&key) else {
         let told = Told {
             reason: "CreatedService",
             message: format!("Created the service {place}"),
         };
-        let failed = sight.refusal(&key).map(|it| {
+        let failed = view.refusal(&key).map(|it| {
             let message = format!("Failed to create the service {place}, {}", it.message);
             note(object, true, REFUSED, message)
         });
@@ -93,7 +93,7 @@ fn plan(sight: &Sight<'_>) -> Vec<Action> {
     };
     let change = json!({"spec": {"selector": change, "ports": body["spec"]["ports"]}});
     // That it was moved is told when it is seen.
-    let failed = sight.refusal(&key).map(|refusal| {
+    let failed = view.refusal(&key).map(|refusal| {
         let message = format!("Failed to update the service {place}, {}", refusal.message);
         note(object, true, UNMOVED, message)
     });

@@ -6,7 +6,7 @@ use sundown_model::{Action, Decision, Part};
 
 use super::decide;
 use super::reason::Reason;
-use super::view::Sight;
+use super::view::View;
 use crate::ray::{merge, note, patch};
 
 /// Why an attempt failed, as in `status.reason`.
@@ -35,7 +35,7 @@ impl Failure {
 
 /// Ends an attempt.
 pub(super) fn fail(
-    sight: &Sight<'_>,
+    view: &View<'_>,
     next: RayJobStatus,
     why: Failure,
     text: String,
@@ -46,57 +46,57 @@ pub(super) fn fail(
         message: text,
         ..next
     };
-    write(sight, next, Reason::Fails { why: why.as_str() })
+    write(view, next, Reason::Fails { why: why.as_str() })
 }
 
 /// Tries once more what the API server refused, and says why it did, in an event and in the status.
 pub(super) fn refused(
-    sight: &Sight<'_>,
+    view: &View<'_>,
     next: RayJobStatus,
     again: Action,
     event: &str,
     why: String,
 ) -> Decision<Reason> {
-    let told = note(sight.object, true, event, why.clone());
+    let told = note(view.object, true, event, why.clone());
     let message = why.clone();
-    let status = change(sight, RayJobStatus { message, ..next });
+    let status = change(view, RayJobStatus { message, ..next });
     let actions = [again, told].into_iter().chain(status).collect();
     Decision::act_all(actions, Reason::Refused { why })
 }
 
 /// Writes a status if it says anything new. A failure after which the spec does not say whether another attempt
 /// follows waits for that where the job is: neither an end nor another attempt could be taken back.
-pub(super) fn write(sight: &Sight<'_>, next: RayJobStatus, reason: Reason) -> Decision<Reason> {
-    let (next, reason) = match unsaid(sight, &next) {
+pub(super) fn write(view: &View<'_>, next: RayJobStatus, reason: Reason) -> Decision<Reason> {
+    let (next, reason) = match unsaid(view, &next) {
         None => (next, reason),
         Some(why) => {
             let next = RayJobStatus {
-                job_deployment_status: sight.job.status.job_deployment_status,
+                job_deployment_status: view.job.status.job_deployment_status,
                 reason: String::new(),
                 ..next
             };
             (next, Reason::Invalid { why })
         }
     };
-    match change(sight, next) {
+    match change(view, next) {
         Some(action) => Decision::act(action, reason),
         None => Decision::idle(reason),
     }
 }
 
 /// The write to the next status; None if it is the present one.
-pub(super) fn change(sight: &Sight<'_>, mut next: RayJobStatus) -> Option<Action> {
-    let present = &sight.job.status;
-    next.observed_generation = Some(sight.job.metadata.generation);
+pub(super) fn change(view: &View<'_>, mut next: RayJobStatus) -> Option<Action> {
+    let present = &view.job.status;
+    next.observed_generation = Some(view.job.metadata.generation);
     if next.job_deployment_status != present.job_deployment_status {
-        count(sight, &mut next);
+        count(view, &mut next);
     }
     let ends_now = next.job_deployment_status.is_terminal() && !had_ended(present);
     if ends_now || (next.job_deployment_status.is_terminal() && next.end_time.is_none()) {
-        next.end_time = Some(sight.now());
+        next.end_time = Some(view.now());
     }
     let change = merge::between(&present.to_value(), &next.to_value())?;
-    Some(patch(sight.object, Part::Status, json!({"status": change})))
+    Some(patch(view.object, Part::Status, json!({"status": change})))
 }
 
 /// One that was complete before an edit made its spec invalid ended then.
@@ -107,15 +107,15 @@ fn had_ended(present: &RayJobStatus) -> bool {
 
 /// An attempt that failed and may be tried again is never shown as failed: clients would take it for
 /// the end.
-fn count(sight: &Sight<'_>, next: &mut RayJobStatus) {
+fn count(view: &View<'_>, next: &mut RayJobStatus) {
     let mut failed = next.failed.unwrap_or(0);
     let mut succeeded = next.succeeded.unwrap_or(0);
     // What was complete before somebody made the spec invalid was counted then.
-    let is_new = sight.job.status.job_deployment_status != DeploymentStatus::ValidationFailed;
+    let is_new = view.job.status.job_deployment_status != DeploymentStatus::ValidationFailed;
     match next.job_deployment_status {
         DeploymentStatus::Failed if is_new => {
             failed = failed.saturating_add(1);
-            if retry(sight, next, failed) == Retry::Follows {
+            if retry(view, next, failed) == Retry::Follows {
                 next.job_deployment_status = DeploymentStatus::Retrying;
             }
         }
@@ -146,14 +146,14 @@ enum Retry {
     Unsaid,
 }
 
-fn retry(sight: &Sight<'_>, next: &RayJobStatus, failed: i32) -> Retry {
+fn retry(view: &View<'_>, next: &RayJobStatus, failed: i32) -> Retry {
     let is_final = [Failure::Deadline, Failure::StatusCheck]
         .iter()
         .any(|why| why.as_str() == next.reason);
     // Where the job is a guest, the next attempt might begin beside this one.
-    let may_follow = !is_final && !sight.is_guest();
-    match sight.job.spec.backoff_limit.filter(|_| may_follow) {
-        Some(limit) if is_refused(sight, limit) => Retry::Unsaid,
+    let may_follow = !is_final && !view.is_guest();
+    match view.job.spec.backoff_limit.filter(|_| may_follow) {
+        Some(limit) if is_refused(view, limit) => Retry::Unsaid,
         Some(limit) if failed <= limit => Retry::Follows,
         None | Some(_) => Retry::Never,
     }
@@ -161,18 +161,18 @@ fn retry(sight: &Sight<'_>, next: &RayJobStatus, failed: i32) -> Retry {
 
 /// Whether a limit is what is wrong with a spec, by itself or beside another field. One beside a selector that was
 /// added is that of the cluster of the job's own.
-fn is_refused(sight: &Sight<'_>, limit: i32) -> bool {
-    let selects = sight.job.selects_cluster() && !sight.owns_cluster();
-    limit < 0 || (limit > 0 && (sight.is_interactive() || selects))
+fn is_refused(view: &View<'_>, limit: i32) -> bool {
+    let selects = view.job.selects_cluster() && !view.owns_cluster();
+    limit < 0 || (limit > 0 && (view.is_interactive() || selects))
 }
 
 /// Why an attempt that has failed does not count yet; None if it does.
-fn unsaid(sight: &Sight<'_>, next: &RayJobStatus) -> Option<String> {
+fn unsaid(view: &View<'_>, next: &RayJobStatus) -> Option<String> {
     let fails =
-        next.job_deployment_status == DeploymentStatus::Failed && !had_ended(&sight.job.status);
+        next.job_deployment_status == DeploymentStatus::Failed && !had_ended(&view.job.status);
     let failed = next.failed.unwrap_or(0).saturating_add(1);
-    if !fails || retry(sight, next, failed) != Retry::Unsaid {
+    if !fails || retry(view, next, failed) != Retry::Unsaid {
         return None;
     }
-    decide::first_flaw(sight).map(|it| it.why)
+    decide::first_flaw(view).map(|it| it.why)
 }

@@ -10,7 +10,7 @@ use sundown_kinds::constants::LABEL_CLUSTER;
 use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part};
 
 use super::lapse::Lapse;
-use super::view::{Cluster, Sight, later};
+use super::view::{Cluster, View, later};
 use crate::kinds::{POD, RAY_CLUSTER, RAY_JOB};
 use crate::ray::{beside, controller_key, controller_of, patch};
 
@@ -47,10 +47,10 @@ impl Apart {
         serde_json::from_str(all.get(ANNOTATION_APART)?.as_str()?).ok()
     }
 
-    fn store(&self, sight: &Sight<'_>) -> Action {
+    fn store(&self, view: &View<'_>) -> Action {
         let text = json!(self).to_string();
         let change = json!({"metadata": {"annotations": {ANNOTATION_APART: text}}});
-        patch(sight.object, Part::Main, change)
+        patch(view.object, Part::Main, change)
     }
 }
 
@@ -75,36 +75,36 @@ pub(super) enum Standing {
 
 /// # Assumes
 /// It is proven that the cluster is gone.
-pub(super) fn standing(sight: &Sight<'_>) -> Standing {
-    let cluster = sight.cluster_key();
-    let config = sight.scope.config;
+pub(super) fn standing(view: &View<'_>) -> Standing {
+    let cluster = view.cluster_key();
+    let config = view.config;
     let lapses = config.lapses(Lapse::BeginsBesidePods)
-        || (config.lapses(Lapse::TrustsSelector) && sight.job.selects_cluster());
+        || (config.lapses(Lapse::TrustsSelector) && view.job.selects_cluster());
     // One that is there is of another: its pods are none of this job's business. But a wait that has begun was for
     // pods of this job's own, whoever made a cluster in their cluster's place meanwhile and points at it.
     let is_of_other =
-        matches!(sight.cluster, Cluster::There(..)) && since(sight.object, &cluster.name).is_none();
-    let before = before(sight.object, &cluster);
+        matches!(view.cluster, Cluster::There(..)) && since(view.object, &cluster.name).is_none();
+    let before = before(view.object, &cluster);
     if cluster.name.is_empty() || (is_of_other && before.is_empty()) || lapses {
         return Standing::Gone;
     }
-    let proof = sight.scope.facts.live(&cluster);
-    let gone = proof.map_or_else(|| sight.seen(), |it| it.asked);
-    if !sight.scope.facts.is_fresh(&POD.resource(), gone) {
+    let proof = view.sight.facts.live(&cluster);
+    let gone = proof.map_or_else(|| view.seen(), |it| it.asked);
+    if !view.sight.facts.is_fresh(&POD.resource(), gone) {
         return Standing::Unseen(Need::Barrier(vec![POD.resource()]));
     }
-    let own = (!is_of_other).then(|| pods_of(sight, &cluster));
-    let before = before.iter().flat_map(|it| pods_without(sight, it));
+    let own = (!is_of_other).then(|| pods_of(view, &cluster));
+    let before = before.iter().flat_map(|it| pods_without(view, it));
     let pods: Vec<ObjectKey> = own.into_iter().flatten().chain(before).collect();
     if pods.is_empty() {
         return Standing::Gone;
     }
-    let Some(since) = since(sight.object, &cluster.name) else {
-        let note = begin(sight, &cluster.name);
+    let Some(since) = since(view.object, &cluster.name) else {
+        let note = begin(view, &cluster.name);
         return Standing::Found { pods, note };
     };
-    let until = later(since, sight.scope.config.limits.apart);
-    if sight.now() < until {
+    let until = later(since, view.config.limits.apart);
+    if view.now() < until {
         Standing::Left { pods, until }
     } else {
         Standing::Overdue(pods)
@@ -135,20 +135,20 @@ pub(super) fn jobs_before(cluster: &ObjectKey, cache: &Cache) -> Vec<ObjectKey> 
 }
 
 /// Stores that a wait for what is left of this cluster begins.
-pub(super) fn begin(sight: &Sight<'_>, cluster: &str) -> Action {
-    let stored = Apart::of(sight.object, cluster);
+pub(super) fn begin(view: &View<'_>, cluster: &str) -> Action {
+    let stored = Apart::of(view.object, cluster);
     let apart = Apart {
         cluster: cluster.into(),
-        since: Some(sight.now()),
+        since: Some(view.now()),
         before: stored.map_or_else(Vec::new, |it| it.before),
     };
-    apart.store(sight)
+    apart.store(view)
 }
 
 /// Stores that the cluster of an attempt is going to have another name; None if that is stored. The pods of the old
 /// one may still be there.
-pub(super) fn renames(sight: &Sight<'_>, old: &ObjectKey, new: &str) -> Option<Action> {
-    let job = sight.object;
+pub(super) fn renames(view: &View<'_>, old: &ObjectKey, new: &str) -> Option<Action> {
+    let job = view.object;
     if Apart::of(job, new).is_some_and(|it| it.before.contains(&old.name)) {
         return None;
     }
@@ -159,7 +159,7 @@ pub(super) fn renames(sight: &Sight<'_>, old: &ObjectKey, new: &str) -> Option<A
         since: None,
         before: before.split_off(before.len().saturating_sub(BEFORE_MAX)),
     };
-    Some(apart.store(sight))
+    Some(apart.store(view))
 }
 
 /// Whether a pod belongs to a cluster that is there: nothing waits for its end.
@@ -198,25 +198,25 @@ pub(super) fn cluster_of(pod: &Object) -> Option<ObjectKey> {
 
 /// By name: which uid the cluster had is not always stored. One of the same name that is there now has
 /// another, and its pods are its own.
-fn pods_of(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
-    let other = match &sight.cluster {
+fn pods_of(view: &View<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
+    let other = match &view.cluster {
         Cluster::Foreign(other) | Cluster::There(other, _) => Some(other.uid()),
         Cluster::Absent => None,
     };
-    left(sight, cluster, |pod| {
+    left(view, cluster, |pod| {
         controller_of(pod).is_none_or(|it| Some(&it.uid) != other)
     })
 }
 
 /// The pods of a cluster of before that is not there.
-fn pods_without(sight: &Sight<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
-    left(sight, cluster, |pod| {
-        !is_of_present(pod, cluster, sight.scope.cache)
+fn pods_without(view: &View<'_>, cluster: &ObjectKey) -> Vec<ObjectKey> {
+    left(view, cluster, |pod| {
+        !is_of_present(pod, cluster, view.sight.cache)
     })
 }
 
 fn left(
-    sight: &Sight<'_>,
+    view: &View<'_>,
     cluster: &ObjectKey,
     is_waited_for: impl Fn(&Object) -> bool,
 ) -> Vec<ObjectKey> {
@@ -224,6 +224,6 @@ fn left(
         !has_ended(pod) && cluster_of(pod).is_some_and(|it| it == *cluster) && is_waited_for(pod)
     };
     let namespace = cluster.namespace.iter();
-    let pods = namespace.flat_map(|it| sight.scope.cache.of_within(&POD.resource(), it));
+    let pods = namespace.flat_map(|it| view.sight.cache.of_within(&POD.resource(), it));
     pods.filter(is_left).map(|pod| pod.key().clone()).collect()
 }

@@ -10,7 +10,7 @@ use sundown_model::{
 use super::lapse::Lapse;
 use super::outcome::Failure;
 use super::reason::Reason;
-use super::view::{FAILURE_COUNT_MIN, Sight, Submitter, Told, later};
+use super::view::{FAILURE_COUNT_MIN, Submitter, Told, View, later};
 use crate::ray::{delete, place, quoting};
 
 /// How long a job that was told to stop may take before it is told again.
@@ -36,49 +36,49 @@ pub(super) enum Stop {
 /// Stops what may run. The time counts from an instant that is stored, and may be over before anything was
 /// tried, since the machine slept or no controller ran. So it ends the trying only after this controller
 /// itself told Ray to stop the job, whatever came of that, and asked it once more.
-pub(super) fn wind_down(sight: &Sight<'_>, until: Timestamp) -> Stop {
-    let status = &sight.job.status;
-    if status.job_status.is_terminal() || !sight.may_be_submitted() {
+pub(super) fn wind_down(view: &View<'_>, until: Timestamp) -> Stop {
+    let status = &view.job.status;
+    if status.job_status.is_terminal() || !view.may_be_submitted() {
         return Stop::Ended;
     }
-    if let Some(decision) = end_submitter(sight, until) {
+    if let Some(decision) = end_submitter(view, until) {
         return Stop::Under(decision);
     }
-    let is_nowhere = status.dashboard_url.is_empty() || sight.submission_id().is_empty();
-    if is_nowhere || is_lost(sight) || sight.has_another_cluster() {
+    let is_nowhere = status.dashboard_url.is_empty() || view.submission_id().is_empty();
+    if is_nowhere || is_lost(view) || view.has_another_cluster() {
         return Stop::Ended;
     }
-    let told = match sight.ask(None) {
+    let told = match view.ask(None) {
         Ok(told) => told,
         Err(need) => return Stop::Under(Decision::need(vec![need], Reason::Stops { until })),
     };
     match told.answer {
-        Ok(None) => unknown(sight, until, &told),
+        Ok(None) => unknown(view, until, &told),
         Ok(Some(job)) if job.status.is_terminal() => Stop::Ended,
-        Ok(Some(_)) => tell_to_stop(sight, until, &told, "Ray says that it still runs"),
+        Ok(Some(_)) => tell_to_stop(view, until, &told, "Ray says that it still runs"),
         // A Ray that is silent is told to stop only when there is no more time to find out.
-        Err(ref why) if sight.now() >= until => tell_to_stop(sight, until, &told, why),
+        Err(ref why) if view.now() >= until => tell_to_stop(view, until, &told, why),
         Err(_) => {
-            let next = sight.next_poll(&told).min(until);
+            let next = view.next_poll(&told).min(until);
             Stop::Under(Decision::wake_at(next, Reason::Stops { until }))
         }
     }
 }
 
 /// What is told when that could not be confirmed.
-pub(super) fn unstopped(sight: &Sight<'_>, why: String) -> Action {
+pub(super) fn unstopped(view: &View<'_>, why: String) -> Action {
     let message = format!(
         "The Ray job {} of {} could not be stopped in time and may still run: ",
-        sight.submission_id(),
-        place(sight.object.key())
+        view.submission_id(),
+        place(view.object.key())
     );
-    quoting(sight.object, "FailedToStopRayJob", message, why)
+    quoting(view.object, "FailedToStopRayJob", message, why)
 }
 
 /// Whether the attempt was given up because what it ran is gone: a job of its name, in the cluster that is there
 /// now, is of another.
-fn is_lost(sight: &Sight<'_>) -> bool {
-    let status = &sight.job.status;
+fn is_lost(view: &View<'_>) -> bool {
+    let status = &view.job.status;
     let is_over = matches!(
         status.job_deployment_status,
         DeploymentStatus::Failed | DeploymentStatus::Retrying
@@ -88,39 +88,39 @@ fn is_lost(sight: &Sight<'_>) -> bool {
 
 /// Ends the submitter first, within its own time; None when there is none, or no more time. One that cannot be
 /// deleted must not keep Ray from being told.
-fn end_submitter(sight: &Sight<'_>, until: Timestamp) -> Option<Decision<Reason>> {
-    let Submitter::Runs(job) = sight.submitter else {
+fn end_submitter(view: &View<'_>, until: Timestamp) -> Option<Decision<Reason>> {
+    let Submitter::Runs(job) = view.submitter else {
         return None;
     };
     let Some(deletion) = job.deletion() else {
-        if sight.now() >= until && is_undeletable(sight, job, until) {
+        if view.now() >= until && is_undeletable(view, job, until) {
             return None;
         }
         // Foreground: it is there as long as a pod of it is, which might still submit.
         let action = delete(job, Propagation::Foreground);
         return Some(Decision::act(action, Reason::Stops { until }));
     };
-    let until = until.max(later(deletion.at, sight.scope.config.limits.stop));
-    (sight.now() < until).then(|| Decision::wake_at(until, Reason::Stops { until }))
+    let until = until.max(later(deletion.at, view.config.limits.stop));
+    (view.now() < until).then(|| Decision::wake_at(until, Reason::Stops { until }))
 }
 
 /// Whether the API server refused to delete an object, or could not be brought to since this instant.
-fn is_undeletable(sight: &Sight<'_>, object: &Object, since: Timestamp) -> bool {
-    let (facts, key, uid) = (sight.scope.facts, object.key(), object.uid());
+fn is_undeletable(view: &View<'_>, object: &Object, since: Timestamp) -> bool {
+    let (facts, key, uid) = (view.sight.facts, object.key(), object.uid());
     let has_failed = facts.failed_delete(key, uid).is_some_and(|it| {
         it.failures >= FAILURE_COUNT_MIN
             && it.failed_at >= since
-            && !sight.scope.config.lapses(Lapse::AwaitsSubmitter)
+            && !view.config.lapses(Lapse::AwaitsSubmitter)
     });
     has_failed || facts.refused_delete(key, uid).is_some()
 }
 
 /// Ray does not know the job.
-fn unknown(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>) -> Stop {
+fn unknown(view: &View<'_>, until: Timestamp, told: &Told<'_>) -> Stop {
     let ask = |need| Stop::Under(Decision::need(vec![need], Reason::Stops { until }));
-    match quiet_since(sight) {
+    match quiet_since(view) {
         Quiet::Since(step) if told.asked > step => Stop::Ended,
-        Quiet::Since(_) => ask(Need::Ray(sight.job_query())),
+        Quiet::Since(_) => ask(Need::Ray(view.job_query())),
         Quiet::NotYet => Stop::GaveUp("its submitter could not be ended in time".to_owned()),
         Quiet::Unproven(need) => ask(need),
     }
@@ -137,47 +137,47 @@ enum Quiet {
 }
 
 /// That Ray does not know a job says nothing about it as long as a submitter may come.
-fn quiet_since(sight: &Sight<'_>) -> Quiet {
-    if sight.job.spec.submission_mode != SubmissionMode::K8sJob {
+fn quiet_since(view: &View<'_>) -> Quiet {
+    if view.job.spec.submission_mode != SubmissionMode::K8sJob {
         return Quiet::Since(Step::default());
     }
-    let key = sight.submitter_key();
-    match &sight.submitter {
+    let key = view.submitter_key();
+    match &view.submitter {
         Submitter::Runs(_) => Quiet::NotYet,
         // Somebody took it away: it cannot be ended from here.
         Submitter::Foreign | Submitter::Completed(_) | Submitter::Failed(..) => {
-            Quiet::Since(sight.scope.cache.seen_step(&key).unwrap_or_default())
+            Quiet::Since(view.sight.cache.seen_step(&key).unwrap_or_default())
         }
         Submitter::Absent => {
-            if let Err(need) = sight.is_absent(&key) {
+            if let Err(need) = view.is_absent(&key) {
                 return Quiet::Unproven(need);
             }
-            let proof = sight.scope.facts.live(&key);
+            let proof = view.sight.facts.live(&key);
             Quiet::Since(proof.map(|it| it.asked).unwrap_or_default())
         }
     }
 }
 
 /// Tells Ray to stop the job, again and again while there is time, and once in any case.
-fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str) -> Stop {
+fn tell_to_stop(view: &View<'_>, until: Timestamp, told: &Told<'_>, why: &str) -> Stop {
     let reason = Reason::Stops { until };
-    let call = call(sight);
+    let call = call(view);
     let subject = call.subject();
     let tell = || {
-        let about = sight.object.key().clone();
+        let about = view.object.key().clone();
         Decision::act(Action::Do(Deed { about, what: call }), reason.clone())
     };
-    let now = sight.now();
+    let now = view.now();
     let is_over = now >= until;
-    if is_over && sight.scope.config.lapses(Lapse::GivesUpUntried) {
+    if is_over && view.config.lapses(Lapse::GivesUpUntried) {
         return Stop::GaveUp(why.to_owned());
     }
-    let Some(last) = sight.deed(&subject) else {
+    let Some(last) = view.deed(&subject) else {
         return Stop::Under(tell());
     };
     // What was told before this stopping began proves nothing: ids may be used again. When it began says the clock
     // of the API server, which may be ahead, so that the pause is kept in any case.
-    let begun_at = later(until, -sight.scope.config.limits.stop);
+    let begun_at = later(until, -view.config.limits.stop);
     let is_of_this = last.ended_at >= begun_at;
     if is_of_this && is_elsewhere(last) {
         return Stop::Ended;
@@ -193,7 +193,7 @@ fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str)
     if !is_told {
         return Stop::Under(tell());
     }
-    let next = [sight.next_poll(told), again_at, until].into_iter();
+    let next = [view.next_poll(told), again_at, until].into_iter();
     let next = next.filter(|at| *at > now).min();
     Stop::Under(Decision {
         wake_at: next,
@@ -202,11 +202,11 @@ fn tell_to_stop(sight: &Sight<'_>, until: Timestamp, told: &Told<'_>, why: &str)
 }
 
 /// What Ray is told: to stop the job in the session that it was submitted to, if that is known.
-fn call(sight: &Sight<'_>) -> What {
+fn call(view: &View<'_>) -> What {
     What::Ray(ray::Call::Stop {
-        at: sight.dashboard(),
-        session: sight.intent().and_then(|it| it.session),
-        submission_id: sight.submission_id().into(),
+        at: view.dashboard(),
+        session: view.intent().and_then(|it| it.session),
+        submission_id: view.submission_id().into(),
     })
 }
 

@@ -16,7 +16,7 @@ use super::lapse::Lapse;
 use super::outcome::{self, Failure};
 use super::reason::Reason;
 use super::running::{going, lost, unanswered};
-use super::view::{Cluster, Sight, Submitter, Told, later};
+use super::view::{Cluster, Submitter, Told, View, later};
 use crate::kinds::JOB;
 use crate::ray::{self as shared, create, note, patch, place};
 
@@ -29,8 +29,8 @@ struct Fence {
     stored_at: Timestamp,
 }
 
-fn fence(sight: &Sight<'_>) -> Option<Fence> {
-    let intent = sight.intent()?;
+fn fence(view: &View<'_>) -> Option<Fence> {
+    let intent = view.intent()?;
     Some(Fence {
         session: intent.session?,
         stored_at: intent.stored_at,
@@ -38,38 +38,34 @@ fn fence(sight: &Sight<'_>) -> Option<Fence> {
 }
 
 /// Submits over HTTP. Ray has just said that it does not know the job.
-pub(super) fn over_http(
-    sight: &Sight<'_>,
-    next: RayJobStatus,
-    told: &Told<'_>,
-) -> Decision<Reason> {
-    let submission = match submission(sight) {
+pub(super) fn over_http(view: &View<'_>, next: RayJobStatus, told: &Told<'_>) -> Decision<Reason> {
+    let submission = match submission(view) {
         Ok(submission) => submission,
-        Err(error) => return outcome::fail(sight, next, Failure::Submission, error.to_string()),
+        Err(error) => return outcome::fail(view, next, Failure::Submission, error.to_string()),
     };
-    let Some(fence) = fence(sight) else {
-        return store_intent(sight, told);
+    let Some(fence) = fence(view) else {
+        return store_intent(view, told);
     };
-    let Some(last) = last(sight, &fence) else {
-        return submit(sight, &fence, submission);
+    let Some(last) = last(view, &fence) else {
+        return submit(view, &fence, submission);
     };
     match &last.outcome {
-        DeedOutcome::Done => submitted(sight, next),
+        DeedOutcome::Done => submitted(view, next),
         DeedOutcome::Refused(refusal) => match refusal.reason {
-            DeedReason::Ray(Refused::AlreadyExists) => submitted(sight, next),
+            DeedReason::Ray(Refused::AlreadyExists) => submitted(view, next),
             DeedReason::Ray(Refused::OtherSession) => {
                 let text = "its head was replaced before it could be submitted, or lost after";
-                lost(sight, text)
+                lost(view, text)
             }
             DeedReason::Ray(Refused::Invalid) => {
                 let text = format!("Job submission has failed: {}", refusal.text());
-                outcome::fail(sight, next, Failure::Submission, text)
+                outcome::fail(view, next, Failure::Submission, text)
             }
             DeedReason::Ray(
                 Refused::Busy | Refused::Unauthorized | Refused::NotRay | Refused::Unreachable,
             )
             | DeedReason::Node(_) => {
-                again(sight, next, told, &fence, submission, &refusal.text(), last)
+                again(view, next, told, &fence, submission, &refusal.text(), last)
             }
         },
         DeedOutcome::Unknown { message } => {
@@ -77,22 +73,22 @@ pub(super) fn over_http(
             if !message.is_empty() {
                 why = format!("{why}: {message}");
             }
-            again(sight, next, told, &fence, submission, &why, last)
+            again(view, next, told, &fence, submission, &why, last)
         }
     }
 }
 
 /// What became of the last submission of this attempt, as far as this process knows.
-fn last<'a>(sight: &Sight<'a>, fence: &Fence) -> Option<&'a DeedFact> {
-    let id = sight.job.status.job_id.as_str().into();
-    let last = sight.deed(&Subject::Submission(sight.dashboard(), id));
+fn last<'a>(view: &View<'a>, fence: &Fence) -> Option<&'a DeedFact> {
+    let id = view.job.status.job_id.as_str().into();
+    let last = view.deed(&Subject::Submission(view.dashboard(), id));
     // What was submitted before this attempt is another story.
     last.filter(|it| it.ended_at >= fence.stored_at)
 }
 
 /// Whether Ray said that it has the job.
-pub(super) fn is_taken(sight: &Sight<'_>) -> bool {
-    let last = fence(sight).and_then(|it| last(sight, &it));
+pub(super) fn is_taken(view: &View<'_>) -> bool {
+    let last = fence(view).and_then(|it| last(view, &it));
     last.is_some_and(|it| match &it.outcome {
         DeedOutcome::Done => true,
         DeedOutcome::Refused(refusal) => refusal.reason == Refused::AlreadyExists.into(),
@@ -101,31 +97,31 @@ pub(super) fn is_taken(sight: &Sight<'_>) -> bool {
 }
 
 /// Whether a submission without an answer may still arrive.
-pub(super) fn may_arrive(sight: &Sight<'_>) -> bool {
-    let Some(fence) = fence(sight) else {
+pub(super) fn may_arrive(view: &View<'_>) -> bool {
+    let Some(fence) = fence(view) else {
         return false;
     };
-    match last(sight, &fence).map(|it| &it.outcome) {
+    match last(view, &fence).map(|it| &it.outcome) {
         Some(DeedOutcome::Unknown { .. }) => true,
         Some(DeedOutcome::Done | DeedOutcome::Refused(_)) => false,
         // A process before this one may have sent it, for as long as a submission is tried.
-        None => sight.now() < later(fence.stored_at, sight.scope.config.limits.status_check),
+        None => view.now() < later(fence.stored_at, view.config.limits.status_check),
     }
 }
 
 /// Whether Ray was asked since the last submission came to an end; Err with the question otherwise.
-pub(super) fn is_settled(sight: &Sight<'_>, told: &Told<'_>) -> Result<(), Need> {
-    let id = sight.job.status.job_id.as_str().into();
-    let last = sight.deed(&Subject::Submission(sight.dashboard(), id));
+pub(super) fn is_settled(view: &View<'_>, told: &Told<'_>) -> Result<(), Need> {
+    let id = view.job.status.job_id.as_str().into();
+    let last = view.deed(&Subject::Submission(view.dashboard(), id));
     if last.is_some_and(|it| told.at <= it.ended_at) {
-        return Err(Need::Ray(sight.job_query()));
+        return Err(Need::Ray(view.job_query()));
     }
     Ok(())
 }
 
 /// Tries once more, to the same session, if Ray was asked since and does not know the job; not for ever.
 fn again(
-    sight: &Sight<'_>,
+    view: &View<'_>,
     next: RayJobStatus,
     told: &Told<'_>,
     fence: &Fence,
@@ -134,54 +130,54 @@ fn again(
     last: &DeedFact,
 ) -> Decision<Reason> {
     if told.at <= last.ended_at {
-        return Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay);
+        return Decision::need(vec![Need::Ray(view.job_query())], Reason::AsksRay);
     }
-    let until = later(fence.stored_at, sight.scope.config.limits.status_check);
+    let until = later(fence.stored_at, view.config.limits.status_check);
     // What failed before the time was over, and then the machine slept, says nothing about now.
     let is_over = last.ended_at >= until;
-    if is_over && last.failures >= sight.failure_count_min(Lapse::BelievesOneSubmission) {
+    if is_over && last.failures >= view.failure_count_min(Lapse::BelievesOneSubmission) {
         let text = format!("Job submission has failed: {why}");
-        return outcome::fail(sight, next, Failure::Submission, text);
+        return outcome::fail(view, next, Failure::Submission, text);
     }
-    submit(sight, fence, submission)
+    submit(view, fence, submission)
 }
 
-fn submit(sight: &Sight<'_>, fence: &Fence, submission: ray::Submission) -> Decision<Reason> {
+fn submit(view: &View<'_>, fence: &Fence, submission: ray::Submission) -> Decision<Reason> {
     let call = ray::Call::Submit {
-        at: sight.dashboard(),
+        at: view.dashboard(),
         session: fence.session.clone(),
         job: Arc::new(submission),
     };
     let deed = Deed {
-        about: sight.object.key().clone(),
+        about: view.object.key().clone(),
         what: What::Ray(call),
     };
     Decision::act(Action::Do(deed), Reason::Submits)
 }
 
 /// Stored, so that a job that Ray does not know from here on is lost and not new.
-fn submitted(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
+fn submitted(view: &View<'_>, next: RayJobStatus) -> Decision<Reason> {
     let job_status = JobStatus::Pending;
     let next = RayJobStatus { job_status, ..next };
-    outcome::write(sight, next, Reason::Submitted)
+    outcome::write(view, next, Reason::Submitted)
 }
 
 /// Submits by a Job. It asks Ray first and submits to one session only, so that it may be made again.
-pub(super) fn by_job(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>) -> Decision<Reason> {
-    let key = sight.submitter_key();
+pub(super) fn by_job(view: &View<'_>, next: RayJobStatus, told: &Told<'_>) -> Decision<Reason> {
+    let key = view.submitter_key();
     // What is concluded from the Job, Ray must have been asked after the Job was seen to be so: it may
     // have submitted before it ended, or before somebody took it away.
-    let seen = sight.scope.cache.seen_step(&key).unwrap_or_default();
+    let seen = view.sight.cache.seen_step(&key).unwrap_or_default();
     let is_asked_since = told.asked > seen;
-    match &sight.submitter {
+    match &view.submitter {
         Submitter::Foreign | Submitter::Completed(_) | Submitter::Failed(..) if !is_asked_since => {
-            Decision::need(vec![Need::Ray(sight.job_query())], Reason::AsksRay)
+            Decision::need(vec![Need::Ray(view.job_query())], Reason::AsksRay)
         }
         Submitter::Runs(_) => {
             // What kept it from being made is over.
             let message = String::new();
             let next = RayJobStatus { message, ..next };
-            going(sight, next, told, Reason::AwaitsSubmission)
+            going(view, next, told, Reason::AwaitsSubmission)
         }
         Submitter::Foreign => {
             let text = format!(
@@ -192,50 +188,50 @@ pub(super) fn by_job(sight: &Sight<'_>, next: RayJobStatus, told: &Told<'_>) -> 
                 "Failed to create new Kubernetes Job {}: {text}",
                 place(&key)
             );
-            let mut decision = outcome::fail(sight, next, Failure::Submission, text);
-            let told = note(sight.object, true, "FailedToCreateRayJobSubmitter", message);
+            let mut decision = outcome::fail(view, next, Failure::Submission, text);
+            let told = note(view.object, true, "FailedToCreateRayJobSubmitter", message);
             decision.actions.push(told);
             decision
         }
-        Submitter::Completed(_) | Submitter::Failed(..) => without_trace(sight, next),
-        Submitter::Absent => match fence(sight) {
-            None => store_intent(sight, told),
-            Some(fence) => make_submitter(sight, next, &fence),
+        Submitter::Completed(_) | Submitter::Failed(..) => without_trace(view, next),
+        Submitter::Absent => match fence(view) {
+            None => store_intent(view, told),
+            Some(fence) => make_submitter(view, next, &fence),
         },
     }
 }
 
 /// The submitter has ended, and Ray knows nothing of the job.
-fn without_trace(sight: &Sight<'_>, next: RayJobStatus) -> Decision<Reason> {
-    match &sight.submitter {
+fn without_trace(view: &View<'_>, next: RayJobStatus) -> Decision<Reason> {
+    match &view.submitter {
         Submitter::Failed(_, why) => {
             let text = format!("Job submission has failed. {why}");
-            outcome::fail(sight, next, Failure::Submission, text)
+            outcome::fail(view, next, Failure::Submission, text)
         }
         Submitter::Completed(_) | Submitter::Runs(_) | Submitter::Absent | Submitter::Foreign => {
             let text = "Submitter completed but Ray job not found in RayCluster.".to_owned();
-            outcome::fail(sight, next, Failure::App, text)
+            outcome::fail(view, next, Failure::App, text)
         }
     }
 }
 
-fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, fence: &Fence) -> Decision<Reason> {
-    let Cluster::There(_, cluster) = &sight.cluster else {
+fn make_submitter(view: &View<'_>, next: RayJobStatus, fence: &Fence) -> Decision<Reason> {
+    let Cluster::There(_, cluster) = &view.cluster else {
         return Decision::idle(Reason::AwaitsCluster);
     };
-    let settings = &sight.scope.config.settings;
-    let body = submitter::job(&sight.job, &cluster.spec, Some(&fence.session), settings);
+    let settings = &view.config.settings;
+    let body = submitter::job(&view.job, &cluster.spec, Some(&fence.session), settings);
     match body {
-        Err(error) => outcome::fail(sight, next, Failure::Submission, error.to_string()),
+        Err(error) => outcome::fail(view, next, Failure::Submission, error.to_string()),
         Ok(body) => {
-            let place = place(&sight.submitter_key());
+            let place = place(&view.submitter_key());
             let told = shared::Told {
                 reason: "CreatedRayJobSubmitter",
                 message: format!("Created Kubernetes Job {place}"),
             };
-            let makes = create(sight.object, &JOB, body, told);
-            match refusal(sight, fence) {
-                Some(refusal) => refused(sight, next, makes, refusal),
+            let makes = create(view.object, &JOB, body, told);
+            match refusal(view, fence) {
+                Some(refusal) => refused(view, next, makes, refusal),
                 None => Decision::act(makes, Reason::Submits),
             }
         }
@@ -243,73 +239,73 @@ fn make_submitter(sight: &Sight<'_>, next: RayJobStatus, fence: &Fence) -> Decis
 }
 
 /// Why the submitter of this attempt could not be made. One of an attempt before had the same name.
-fn refusal<'a>(sight: &Sight<'a>, fence: &Fence) -> Option<&'a RefusalFact> {
-    let refusal = sight.refusal(&sight.submitter_key());
+fn refusal<'a>(view: &View<'a>, fence: &Fence) -> Option<&'a RefusalFact> {
+    let refusal = view.refusal(&view.submitter_key());
     refusal.filter(|it| it.refused_at >= fence.stored_at)
 }
 
 /// What is not allowed now may be allowed later; what makes no sense never will.
 fn refused(
-    sight: &Sight<'_>,
+    view: &View<'_>,
     next: RayJobStatus,
     again: Action,
     refusal: &RefusalFact,
 ) -> Decision<Reason> {
-    let place = place(&sight.submitter_key());
+    let place = place(&view.submitter_key());
     let why = format!(
         "Failed to create new Kubernetes Job {place}: {}",
         refusal.message
     );
     let event = "FailedToCreateRayJobSubmitter";
     if refusal.reason != RefusalReason::Invalid {
-        return outcome::refused(sight, next, again, event, why);
+        return outcome::refused(view, next, again, event, why);
     }
-    let told = note(sight.object, true, event, why.clone());
-    let mut decision = outcome::fail(sight, next, Failure::Submission, why);
+    let told = note(view.object, true, event, why.clone());
+    let mut decision = outcome::fail(view, next, Failure::Submission, why);
     decision.actions.push(told);
     decision
 }
 
 /// Stores which session is going to be submitted to, before it is.
-fn store_intent(sight: &Sight<'_>, told: &Told<'_>) -> Decision<Reason> {
-    let Cluster::There(cluster, _) = &sight.cluster else {
+fn store_intent(view: &View<'_>, told: &Told<'_>) -> Decision<Reason> {
+    let Cluster::There(cluster, _) = &view.cluster else {
         return Decision::idle(Reason::AwaitsCluster);
     };
     let query = ray::Query::Session {
-        at: sight.dashboard(),
+        at: view.dashboard(),
     };
-    let fact = sight.scope.facts.reply(&Question::Ray(query.clone()));
+    let fact = view.sight.facts.reply(&Question::Ray(query.clone()));
     let young = fact.filter(|fact| {
-        fact.asked > sight.seen() && sight.now() < later(fact.answered_at, SESSION_AGE_MAX)
+        fact.asked > view.seen() && view.now() < later(fact.answered_at, SESSION_AGE_MAX)
     });
     let Some(fact) = young else {
         return Decision::need(vec![Need::Ray(query)], Reason::AsksRay);
     };
     let session = match &fact.reply {
         Reply::Ray(Ok(ray::Answer::Session { name, .. })) => name.clone(),
-        Reply::Ray(Err(failure)) => return unanswered(sight, &query, &failure.message, told),
+        Reply::Ray(Err(failure)) => return unanswered(view, &query, &failure.message, told),
         Reply::Ray(Ok(ray::Answer::Job(_))) | Reply::Node(_) => {
-            return unanswered(sight, &query, "the answer is to another question", told);
+            return unanswered(view, &query, "the answer is to another question", told);
         }
     };
-    store(sight, cluster, Some(session), &sight.job.status.job_id)
+    store(view, cluster, Some(session), &view.job.status.job_id)
 }
 
 /// Stores which cluster the user submits to, when the job is named; None if that is stored. The spec may say
 /// another one later.
-pub(super) fn store_place(sight: &Sight<'_>, cluster: &Object) -> Option<Decision<Reason>> {
-    let id = sight.job.spec.job_id.as_str();
+pub(super) fn store_place(view: &View<'_>, cluster: &Object) -> Option<Decision<Reason>> {
+    let id = view.job.spec.job_id.as_str();
     let is_this = |it: &Intent| {
         *it.cluster_uid == *cluster.uid().as_str()
             && it.cluster == cluster.key().name
             && *it.submission_id == *id
     };
-    let stored = Intent::of(sight.object).filter(is_this);
-    stored.is_none().then(|| store(sight, cluster, None, id))
+    let stored = Intent::of(view.object).filter(is_this);
+    stored.is_none().then(|| store(view, cluster, None, id))
 }
 
 fn store(
-    sight: &Sight<'_>,
+    view: &View<'_>,
     cluster: &Object,
     session: Option<Arc<str>>,
     id: &str,
@@ -319,14 +315,14 @@ fn store(
         cluster_uid: cluster.uid().as_str().into(),
         session,
         submission_id: id.into(),
-        stored_at: sight.now(),
+        stored_at: view.now(),
     };
-    let action = patch(sight.object, Part::Main, intent.patch());
+    let action = patch(view.object, Part::Main, intent.patch());
     Decision::act(action, Reason::StoresIntent)
 }
 
-fn submission(sight: &Sight<'_>) -> Result<ray::Submission, SubmitError> {
-    let body = http::submission(&sight.job)?;
+fn submission(view: &View<'_>) -> Result<ray::Submission, SubmitError> {
+    let body = http::submission(&view.job)?;
     let submission = serde_json::from_value(body);
     submission.map_err(|error| SubmitError::Resources(error.to_string()))
 }

@@ -8,7 +8,7 @@ use sundown_kinds::ray_cluster::{ClusterSpec, ClusterStatus, summary};
 use sundown_kinds::ray_job::{JobStatus, RayJobStatus, SubmissionMode, validate};
 use sundown_kinds::{RayCluster, RayJob};
 use sundown_model::{
-    Cache, DeedFact, Facts, Need, Object, ObjectKey, Question, RefusalFact, Reply, Step, Subject,
+    Cache, DeedFact, Need, Object, ObjectKey, Question, RefusalFact, Reply, Sight, Step, Subject,
     ray,
 };
 
@@ -24,19 +24,11 @@ pub(super) const SUBMITTER_FIELDS: &[&str] = &["/status/conditions"];
 /// How many failures in a row end what a bound would end: one may be chance.
 pub(super) const FAILURE_COUNT_MIN: u32 = 3;
 
-/// What a decision is made in.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Scope<'a> {
-    pub(super) config: &'a RayJobs,
-    pub(super) cache: &'a Cache,
-    pub(super) facts: &'a Facts,
-    pub(super) now: Timestamp,
-}
-
-/// All that a decision looks at.
+/// All that a decision on a `RayJob` looks at.
 #[derive(Debug)]
-pub(super) struct Sight<'a> {
-    pub(super) scope: Scope<'a>,
+pub(super) struct View<'a> {
+    pub(super) config: &'a RayJobs,
+    pub(super) sight: Sight<'a>,
     pub(super) object: &'a Object,
     pub(super) job: RayJob,
     pub(super) cluster: Cluster<'a>,
@@ -73,19 +65,25 @@ pub(super) struct Told<'a> {
     pub(super) answer: Result<Option<&'a ray::Job>, String>,
 }
 
-impl<'a> Sight<'a> {
-    pub(super) fn of(object: &'a Object, job: RayJob, scope: Scope<'a>) -> Self {
+impl<'a> View<'a> {
+    pub(super) fn of(
+        object: &'a Object,
+        job: RayJob,
+        config: &'a RayJobs,
+        sight: Sight<'a>,
+    ) -> Self {
         Self {
-            cluster: cluster(object, &job, scope),
-            submitter: submitter(object, scope.cache),
-            scope,
+            cluster: cluster(object, &job, config, sight.cache),
+            submitter: submitter(object, sight.cache),
+            config,
+            sight,
             object,
             job,
         }
     }
 
     pub(super) fn now(&self) -> Timestamp {
-        self.scope.now
+        self.sight.now
     }
 
     pub(super) fn cluster_key(&self) -> ObjectKey {
@@ -127,7 +125,7 @@ impl<'a> Sight<'a> {
     pub(super) fn may_be_submitted(&self) -> bool {
         let is_named = self.is_interactive()
             && !self.submission_id().is_empty()
-            && !self.scope.config.lapses(Lapse::ForgetsInteractive);
+            && !self.config.lapses(Lapse::ForgetsInteractive);
         let is_known = is_named || self.job.status.job_status != JobStatus::New;
         let has_submitter = match self.submitter {
             Submitter::Absent | Submitter::Foreign => false,
@@ -167,7 +165,7 @@ impl<'a> Sight<'a> {
 
     /// Whether the job shall be suspended: a wish that the spec may not have is not obeyed.
     pub(super) fn shall_be_suspended(&self) -> bool {
-        let config = self.scope.config;
+        let config = self.config;
         let is_valid = || validate::validate_spec(&self.job, &config.settings.gates).is_ok();
         self.job.spec.suspend && (is_valid() || config.lapses(Lapse::ObeysFlaws))
     }
@@ -176,7 +174,7 @@ impl<'a> Sight<'a> {
     /// after a long absence says nothing about the time before.
     pub(super) fn is_silence_proven(&self, query: &ray::Query) -> bool {
         let question = Question::Ray(query.clone());
-        let streak = self.scope.facts.streak(&question);
+        let streak = self.sight.facts.streak(&question);
         streak.is_some_and(|it| {
             !it.is_well && it.count >= self.failure_count_min(Lapse::BelievesOneFailure)
         })
@@ -184,7 +182,7 @@ impl<'a> Sight<'a> {
 
     /// How many failures in a row prove something.
     pub(super) fn failure_count_min(&self, lapse: Lapse) -> u32 {
-        if self.scope.config.lapses(lapse) {
+        if self.config.lapses(lapse) {
             1
         } else {
             FAILURE_COUNT_MIN
@@ -209,7 +207,7 @@ impl<'a> Sight<'a> {
     pub(super) fn ask(&self, not_before: Option<Timestamp>) -> Result<Told<'a>, Need> {
         let question = Question::Ray(self.job_query());
         let need = || Need::Ray(self.job_query());
-        let fact = self.scope.facts.reply(&question).ok_or_else(need)?;
+        let fact = self.sight.facts.reply(&question).ok_or_else(need)?;
         let is_young = self.now() < later(fact.answered_at, self.pause(&fact.reply));
         let is_about_this = fact.asked > self.seen();
         let is_late_enough = not_before.is_none_or(|at| fact.answered_at >= at);
@@ -232,7 +230,7 @@ impl<'a> Sight<'a> {
     /// When the job is to be asked for again.
     pub(super) fn next_poll(&self, told: &Told<'_>) -> Timestamp {
         let pause = match told.answer {
-            Ok(_) => self.scope.config.limits.poll,
+            Ok(_) => self.config.limits.poll,
             Err(_) => self.retry(),
         };
         later(told.at, pause)
@@ -240,52 +238,48 @@ impl<'a> Sight<'a> {
 
     fn pause(&self, reply: &Reply) -> SignedDuration {
         match reply {
-            Reply::Ray(Ok(_)) => self.scope.config.limits.poll,
+            Reply::Ray(Ok(_)) => self.config.limits.poll,
             Reply::Ray(Err(_)) | Reply::Node(_) => self.retry(),
         }
     }
 
     /// Who does not answer is not asked as often.
     fn retry(&self) -> SignedDuration {
-        self.scope
-            .config
-            .limits
-            .poll
-            .max(SignedDuration::from_secs(1))
+        self.config.limits.poll.max(SignedDuration::from_secs(1))
     }
 
     pub(super) fn deed(&self, subject: &Subject) -> Option<&'a DeedFact> {
-        self.scope.facts.deed(subject)
+        self.sight.facts.deed(subject)
     }
 
     /// Why an object could not be made when that was last tried.
     pub(super) fn refusal(&self, key: &ObjectKey) -> Option<&'a RefusalFact> {
-        self.scope.facts.refusal(key)
+        self.sight.facts.refusal(key)
     }
 
     /// When the job was last seen to change.
     pub(super) fn seen(&self) -> Step {
         let key = self.object.key();
-        self.scope.cache.seen_step(key).unwrap_or_default()
+        self.sight.cache.seen_step(key).unwrap_or_default()
     }
 
     /// Whether it is known that nothing bears this name; Err with what has to be read for it.
     pub(super) fn is_absent(&self, key: &ObjectKey) -> Result<bool, Need> {
-        if self.scope.cache.get(key).is_some() {
+        if self.sight.cache.get(key).is_some() {
             return Ok(false);
         }
-        if key.name.is_empty() && !self.scope.config.lapses(Lapse::ReadsNoName) {
+        if key.name.is_empty() && !self.config.lapses(Lapse::ReadsNoName) {
             // Of a status that was edited by hand: a read of it would be of all objects.
             return Ok(true);
         }
-        let fact = self.scope.facts.live(key);
+        let fact = self.sight.facts.live(key);
         let is_proof = fact.is_some_and(|it| it.asked > self.seen() && it.found.is_none());
         if is_proof {
             return Ok(true);
         }
         if self.is_unserved(key) {
             // Nothing of a kind that is not served is there, and a read of it is never answered.
-            return if self.scope.facts.is_catalog_fresh(self.seen()) {
+            return if self.sight.facts.is_catalog_fresh(self.seen()) {
                 Ok(true)
             } else {
                 Err(Need::Barrier(vec![CRD.resource()]))
@@ -295,7 +289,7 @@ impl<'a> Sight<'a> {
     }
 
     fn is_unserved(&self, key: &ObjectKey) -> bool {
-        let catalog = self.scope.cache.catalog();
+        let catalog = self.sight.cache.catalog();
         catalog.get(&key.resource).is_none() && catalog.get(&CRD.resource()).is_some()
     }
 }
@@ -330,16 +324,16 @@ fn stored(object: &Object, job: &RayJob) -> Option<Intent> {
     Intent::of(object).filter(is_this)
 }
 
-fn cluster<'a>(object: &Object, job: &RayJob, scope: Scope<'a>) -> Cluster<'a> {
+fn cluster<'a>(object: &Object, job: &RayJob, config: &RayJobs, cache: &'a Cache) -> Cluster<'a> {
     let name = &job.status.ray_cluster_name;
-    let found = scope.cache.get(&beside(object.key(), &RAY_CLUSTER, name));
+    let found = cache.get(&beside(object.key(), &RAY_CLUSTER, name));
     let Some(found) = found.filter(|_| !name.is_empty()) else {
         return Cluster::Absent;
     };
     // What was submitted runs where it was submitted to, whatever the spec says since.
     let is_of_submission = |it: Intent| *it.cluster_uid == *found.uid().as_str();
-    let runs_there = stored(object, job).is_some_and(is_of_submission)
-        && !scope.config.lapses(Lapse::LosesGuests);
+    let runs_there =
+        stored(object, job).is_some_and(is_of_submission) && !config.lapses(Lapse::LosesGuests);
     if !job.selects_cluster() && !is_owned(found, object) && !runs_there {
         return Cluster::Foreign(found);
     }

@@ -1,7 +1,9 @@
 //! When an aggregated role is written, and with which rules.
 
 use serde_json::{Value, json};
-use sundown_model::{Action, Cache, Change, Controller, Decision, Explain, Patch, Write};
+use sundown_model::{
+    Action, Cache, Change, Controller, Decision, Explain, Facts, Patch, Sight, Write,
+};
 
 use super::{Reason, RoleAggregation};
 use crate::kinds::CLUSTER_ROLE;
@@ -111,12 +113,12 @@ fn nothing_is_written_about_roles_that_are_gone_going_plain_or_not_all_known() {
     );
     let mut cache = Cache::default();
     cache.put(whole(&["pods"]).build(), sundown_model::Step::default());
-    let decision = RoleAggregation::default().decide(
-        &whole(&[]).key(),
-        &cache,
-        &sundown_model::Facts::default(),
-        crate::testing::at(0),
-    );
+    let sight = Sight {
+        cache: &cache,
+        facts: &Facts::default(),
+        now: crate::testing::at(0),
+    };
+    let decision = RoleAggregation::default().decide(&whole(&[]).key(), sight);
     assert_eq!(decision, Decision::idle(Reason::AwaitsRoles));
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Deed, DeedOutcome, Draft, Explain, Facts, Grant,
     Interest, KnownKind, Need, Note, Object, ObjectKey, Part, Patch, Permit, Port, Propagation,
-    Question, Resource, Scope, Uid, What, Write, node, ray,
+    Question, Resource, Scope, Sight, Uid, What, Write, node, ray,
 };
 
 pub(crate) const TOY: KnownKind = KnownKind {
@@ -126,35 +126,29 @@ impl Controller for Toys {
         }
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        let Some(toy) = cache.get(key) else {
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        let Some(toy) = sight.cache.get(key) else {
             return Decision::idle(Reason::Gone);
         };
         if toy.is_deleting() {
             return Decision::idle(Reason::Deleting);
         }
-        if let Some(need) = missing_answer(toy, cache, facts) {
+        if let Some(need) = missing_answer(toy, sight.cache, sight.facts) {
             return Decision::need(vec![need], Reason::Asks);
         }
-        if let Some(need) = missing_freshness(toy, cache, facts) {
+        if let Some(need) = missing_freshness(toy, sight.cache, sight.facts) {
             return Decision::need(vec![need], Reason::Waits);
         }
-        if let Some(need) = missing_image(toy, cache, facts) {
+        if let Some(need) = missing_image(toy, sight.cache, sight.facts) {
             return Decision::need(vec![need], Reason::Asks);
         }
-        if let Some(at) = instant(toy, "/spec/wakes").filter(|at| now < *at) {
+        if let Some(at) = instant(toy, "/spec/wakes").filter(|at| sight.now < *at) {
             return Decision::wake_at(at, Reason::Early);
         }
-        let again_at = instant(toy, "/spec/again").filter(|at| now < *at);
+        let again_at = instant(toy, "/spec/again").filter(|at| sight.now < *at);
         Decision {
             wake_at: again_at,
-            ..Decision::act_all(actions(toy, cache, facts), Reason::Obeys)
+            ..Decision::act_all(actions(toy, sight.cache, sight.facts), Reason::Obeys)
         }
     }
 

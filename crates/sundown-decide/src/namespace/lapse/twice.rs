@@ -3,9 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Facts, Grant, Interest, Object, ObjectKey, Scope,
+    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Scope, Sight,
 };
 
 use crate::kinds::NAMESPACE;
@@ -36,14 +35,8 @@ impl Controller for Twice {
         self.0.observe(change, cache, touched);
     }
 
-    fn decide(
-        &self,
-        key: &ObjectKey,
-        cache: &Cache,
-        facts: &Facts,
-        now: Timestamp,
-    ) -> Decision<Reason> {
-        self.0.decide(key, cache, facts, now)
+    fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
+        self.0.decide(key, sight)
     }
 
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {

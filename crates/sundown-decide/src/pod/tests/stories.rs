@@ -303,7 +303,11 @@ fn what_the_node_refuses_is_told_and_shown() {
     let notes = life.notes(0);
     assert!(notes[0].starts_with("FailedMount: "), "{notes:?}");
     let scene = life.scene.clone();
-    life.scene = scene.done(Subject::Pod(uid()), 0, refusal(node::Refused::FailedCreatePodSandBox));
+    life.scene = scene.done(
+        Subject::Pod(uid()),
+        0,
+        refusal(node::Refused::FailedCreatePodSandBox),
+    );
     let notes = life.notes(0);
     assert!(
         notes[0].starts_with("FailedCreatePodSandBox: "),
