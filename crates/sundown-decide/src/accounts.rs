@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 use sundown_model::{
-    Action, Cache, Change, Controller, Decision, Draft, Explain, Grant, Interest, Object,
-    ObjectKey, Permit, Scope, Sight, Write,
+    Cache, Change, Controller, Decision, Draft, Explain, Grant, Interest, Object, ObjectKey,
+    Permit, Scope, Sight,
 };
 
+use crate::actions::create;
 use crate::kinds::{NAMESPACE, SERVICE_ACCOUNT};
 
 /// The account of pods that name none.
@@ -104,10 +105,7 @@ impl Controller for Accounts {
             "metadata": { "name": DEFAULT, "namespace": &*key.name },
         });
         let draft = Draft::new(account, body);
-        Decision::act(
-            Action::Api(Write::Create(draft.into())),
-            Reason::LacksAccount,
-        )
+        Decision::act(create(draft), Reason::LacksAccount)
     }
 
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {

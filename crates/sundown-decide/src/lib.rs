@@ -2,8 +2,10 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod accounts;
+mod actions;
 pub mod batch_job;
 pub mod crd;
+pub mod emptying;
 pub mod event_ttl;
 mod json;
 pub mod kinds;

@@ -10,7 +10,6 @@ mod decide;
 mod graph;
 mod lapse;
 mod owners;
-mod patches;
 #[cfg(test)]
 mod properties;
 mod reason;

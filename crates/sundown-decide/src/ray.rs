@@ -1,5 +1,5 @@
-//! What the decisions on Ray clusters and Ray jobs share: who owns what, names that are the same each
-//! time they are made, and writes as actions.
+//! What the decisions on Ray clusters and Ray jobs share: who owns what, and names that are the same
+//! each time they are made.
 //!
 //! What is made, and when, is decided in `ray_cluster` and `ray_job`.
 
@@ -8,15 +8,12 @@ pub(crate) mod merge;
 pub(crate) mod unsupported;
 pub(crate) mod view;
 
-use std::sync::Arc;
-
 use serde_json::Value;
 use sundown_kinds::{constants, names};
-use sundown_model::{
-    Action, Draft, KnownKind, Note, Object, ObjectKey, OwnerRef, Part, Patch, Propagation,
-    Resource, Write,
-};
+use sundown_model::{Action, Draft, KnownKind, Object, ObjectKey, OwnerRef, Resource};
 use xxhash_rust::xxh3::xxh3_64;
+
+use crate::actions;
 
 /// The reference to the controller of an object.
 pub(crate) fn controller_of(object: &Object) -> Option<&OwnerRef> {
@@ -62,8 +59,8 @@ pub(crate) fn suffix(parts: &[&str]) -> String {
 /// Creates an object of a kind beside the one that it is told about; the body says its name.
 pub(crate) fn create(about: &Object, kind: &KnownKind, body: Value, told: Told) -> Action {
     let key = beside(about.key(), kind, name_of(&body));
-    let told = Some(word(about, false, told.reason, told.message));
-    Action::Api(Write::Create(Arc::new(Draft { key, body, told })))
+    let told = Some(actions::word(about, told.reason, told.message));
+    actions::create(Draft { key, body, told })
 }
 
 /// What is told once something was made.
@@ -76,45 +73,6 @@ pub(crate) struct Told {
 /// The name that stands in a body.
 pub(crate) fn name_of(body: &Value) -> &str {
     body["metadata"]["name"].as_str().unwrap_or("")
-}
-
-/// Deletes exactly what was seen.
-pub(crate) fn delete(object: &Object, how: Propagation) -> Action {
-    let at = object.seen();
-    Action::Api(Write::Delete { at, how })
-}
-
-/// Patches exactly what was seen.
-pub(crate) fn patch(object: &Object, part: Part, patch: Value) -> Action {
-    Action::Api(Write::Patch {
-        at: object.seen(),
-        part,
-        patch: Patch::Merge(patch),
-    })
-}
-
-/// A word about an object.
-pub(crate) fn note(about: &Object, warning: bool, reason: &str, message: String) -> Action {
-    Action::Tell(word(about, warning, reason, message))
-}
-
-/// A warning that ends with what Ray said, word for word.
-pub(crate) fn quoting(about: &Object, reason: &str, message: String, quote: String) -> Action {
-    Action::Tell(Note {
-        quote,
-        ..word(about, true, reason, message)
-    })
-}
-
-fn word(about: &Object, warning: bool, reason: &str, message: String) -> Note {
-    Note {
-        about: about.key().clone(),
-        uid: about.uid().clone(),
-        warning,
-        reason: reason.into(),
-        message,
-        quote: String::new(),
-    }
 }
 
 /// Namespace and name, as upstream's messages have them.

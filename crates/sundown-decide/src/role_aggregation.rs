@@ -16,10 +16,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sundown_model::{
-    Action, Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Patch,
-    Permit, Scope, Sight, Write,
+    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Permit, Scope,
+    Sight,
 };
 
+use crate::actions::patch;
 use crate::json::same;
 use crate::kinds::CLUSTER_ROLE;
 
@@ -103,12 +104,8 @@ impl Controller for RoleAggregation {
         if same(&wanted, role.field("/rules").unwrap_or(&Value::Null)) {
             return Decision::idle(Reason::UpToDate);
         }
-        let patch = Write::Patch {
-            at: role.seen(),
-            part: Part::Main,
-            patch: Patch::Merge(json!({ "rules": wanted })),
-        };
-        Decision::act(Action::Api(patch), Reason::Aggregates)
+        let write = patch(role, Part::Main, json!({ "rules": wanted }));
+        Decision::act(write, Reason::Aggregates)
     }
 
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {

@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use jiff::Timestamp;
 use serde_json::Value;
 use sundown_model::{
-    Action, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
+    Actions, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
     Port, Sight, node,
 };
 
@@ -21,7 +21,7 @@ use crate::queue::{Pause, Queue, Resolved};
 #[derive(Debug)]
 pub(crate) struct Proposal {
     pub(crate) needs: Vec<Need>,
-    pub(crate) actions: Vec<Action>,
+    pub(crate) actions: Actions,
     pub(crate) wake_at: Option<Timestamp>,
 }
 

@@ -17,7 +17,7 @@ pub struct Decision<R> {
     /// Facts that are missing or too old. They are asked first, even when paused.
     pub needs: Vec<Need>,
     /// Independent of each other; an order is expressed by deciding again.
-    pub actions: Vec<Action>,
+    pub actions: Actions,
     /// When to decide again if nothing happens before.
     pub wake_at: Option<Timestamp>,
     /// Why.
@@ -29,7 +29,7 @@ impl<R> Decision<R> {
     pub fn idle(reason: R) -> Self {
         Self {
             needs: Vec::new(),
-            actions: Vec::new(),
+            actions: Actions::default(),
             wake_at: None,
             reason,
         }
@@ -54,21 +54,77 @@ impl<R> Decision<R> {
     /// One thing to do now.
     pub fn act(action: Action, reason: R) -> Self {
         Self {
-            actions: vec![action],
+            actions: [action].into_iter().collect(),
             ..Self::idle(reason)
         }
     }
 
     /// Several independent things to do now.
-    pub fn act_all(actions: Vec<Action>, reason: R) -> Self {
-        assert!(
-            actions.len() <= ACTIONS_MAX,
-            "a decision is bounded: the next one does the rest"
-        );
+    pub fn act_all(actions: impl IntoIterator<Item = Action>, reason: R) -> Self {
         Self {
-            actions,
+            actions: actions.into_iter().collect(),
             ..Self::idle(reason)
         }
+    }
+}
+
+/// What a decision carries: never more than [`ACTIONS_MAX`], whatever is added. What does not fit is for the
+/// decision after it. Words give way to deeds: they would be the same then, and leave no more room.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Actions(Vec<Action>);
+
+impl Actions {
+    /// Adds one, if there is room.
+    pub fn push(&mut self, action: Action) {
+        let is_word = |it: &Action| matches!(it, Action::Tell(_));
+        if self.0.len() == ACTIONS_MAX {
+            let word = self.0.iter().rposition(is_word);
+            let Some(word) = word.filter(|_| !is_word(&action)) else {
+                return;
+            };
+            self.0.remove(word);
+        }
+        self.0.push(action);
+    }
+}
+
+impl Extend<Action> for Actions {
+    fn extend<I: IntoIterator<Item = Action>>(&mut self, actions: I) {
+        actions.into_iter().for_each(|it| self.push(it));
+    }
+}
+
+impl FromIterator<Action> for Actions {
+    fn from_iter<I: IntoIterator<Item = Action>>(actions: I) -> Self {
+        let mut all = Self::default();
+        all.extend(actions);
+        all
+    }
+}
+
+impl IntoIterator for Actions {
+    type Item = Action;
+    type IntoIter = std::vec::IntoIter<Action>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a> IntoIterator for &'a Actions {
+    type Item = &'a Action;
+    type IntoIter = std::slice::Iter<'a, Action>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+impl std::ops::Deref for Actions {
+    type Target = [Action];
+
+    fn deref(&self) -> &[Action] {
+        &self.0
     }
 }
 
@@ -180,5 +236,51 @@ impl Note {
     /// The whole text.
     pub fn text(&self) -> String {
         format!("{}{}", self.message, self.quote)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Namespace;
+
+    fn word(number: usize) -> Action {
+        Action::Tell(Note {
+            about: key("a"),
+            uid: Uid::from("uid-a"),
+            warning: false,
+            reason: "Said".into(),
+            message: number.to_string(),
+            quote: String::new(),
+        })
+    }
+
+    fn make(name: &str) -> Action {
+        Action::Api(Write::Create(Draft::new(key(name), Value::Null).into()))
+    }
+
+    fn key(name: &str) -> ObjectKey {
+        ObjectKey {
+            resource: Resource::new("", "pods"),
+            namespace: Some(Namespace::from("default")),
+            name: name.into(),
+        }
+    }
+
+    #[test]
+    fn a_decision_is_bounded_and_words_give_way_to_deeds() {
+        let words: Vec<Action> = (0..100).map(word).collect();
+        let mut decision = Decision::act_all(words, ());
+        assert_eq!(decision.actions.len(), ACTIONS_MAX);
+        decision.actions.push(make("a"));
+        assert_eq!(decision.actions.len(), ACTIONS_MAX);
+        assert_eq!(decision.actions.last(), Some(&make("a")));
+        assert_eq!(decision.actions.first(), Some(&word(0)));
+
+        let deeds: Vec<Action> = (0..100).map(|it| make(&it.to_string())).collect();
+        let mut decision = Decision::act_all(deeds, ());
+        decision.actions.extend([make("late"), word(0)]);
+        assert_eq!(decision.actions.len(), ACTIONS_MAX);
+        assert_eq!(decision.actions.last(), Some(&make("63")));
     }
 }

@@ -27,7 +27,7 @@ pub use cache::{Cache, Put, Table};
 pub use catalog::{Catalog, Resolved, ResourceType, Verb};
 pub use controller::{Change, Controller, Form, Grant, Interest, Permit, Scope, Sight};
 pub use decision::{
-    ACTIONS_MAX, Action, Decision, Draft, Need, Note, Part, Patch, Propagation, Write,
+    ACTIONS_MAX, Action, Actions, Decision, Draft, Need, Note, Part, Patch, Propagation, Write,
 };
 pub use explain::{Blocker, Explain};
 pub use facts::{Facts, FailedFact, LiveFact, RefusalFact, Streak};

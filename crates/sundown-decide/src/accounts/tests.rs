@@ -1,5 +1,7 @@
 //! When a namespace gets its account.
 
+use sundown_model::{Action, Write};
+
 use super::*;
 use crate::testing::{A, Scene, a};
 

@@ -1,12 +1,7 @@
 //! What a job needs next: pods, fewer pods, its results counted, its end.
 
-use std::sync::Arc;
-
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use sundown_model::{
-    ACTIONS_MAX, Action, Decision, Note, Object, Part, Patch, Propagation, Sight, Write,
-};
+use sundown_model::{ACTIONS_MAX, Action, Decision, Object, Propagation, Sight};
 
 use super::finish::{self, Target};
 use super::pods::{backs_off_until, drafts, pending_indexes, victims, wanted};
@@ -14,6 +9,7 @@ use super::reason::Reason;
 use super::status::{self, Rest};
 use super::tally::Tally;
 use super::view::{JobView, PodView, TRACKING};
+use crate::actions::{create, delete, note, set_status, warning, without_finalizer, word};
 
 /// How many pods one decision makes or gives up; the rest is for the next one.
 const STEP_MAX: usize = 16;
@@ -28,7 +24,7 @@ pub(super) fn decide(job: &JobView<'_>, pods: &[PodView], sight: &Sight<'_>) -> 
     }
     if let Some(field) = job.unsupported {
         let message = format!("spec.{field} is not supported here, so the job is not started");
-        let note = note(job, true, "Unsupported", message);
+        let note = warning(job.object, "Unsupported", message);
         return Decision::act(note, Reason::Unsupported { field });
     }
     let tally = Tally::of(job, pods);
@@ -46,19 +42,17 @@ pub(super) fn decide(job: &JobView<'_>, pods: &[PodView], sight: &Sight<'_>) -> 
         None => manage(job, pods, &tally, sight, &mut actions),
     };
     for pod in pods.iter().filter(|pod| tally.recorded.contains(pod.uid())) {
-        actions.push(release(pod));
+        actions.push(without_tracking(&pod.object));
     }
     if has_ended && let Some(target) = &target {
         actions.push(told_end(job, target));
     }
     actions.truncate(ACTIONS_MAX - 1);
     let patch = status::patch(job, &tally, pods, &rest, sight.now);
-    actions.extend(patch.map(|patch| record(job, &patch)));
+    actions.extend(patch.map(|patch| set_status(job.object, &patch)));
     Decision {
-        needs: Vec::new(),
-        actions,
         wake_at,
-        reason,
+        ..Decision::act_all(actions, reason)
     }
 }
 
@@ -73,7 +67,7 @@ fn let_go(job: &JobView<'_>, pods: &[PodView]) -> Decision<Reason> {
             Reason::Finished
         });
     }
-    let actions = held.into_iter().take(ACTIONS_MAX).map(release).collect();
+    let actions = held.iter().map(|pod| without_tracking(&pod.object));
     Decision::act_all(actions, Reason::LetsGo)
 }
 
@@ -81,7 +75,7 @@ fn let_go(job: &JobView<'_>, pods: &[PodView]) -> Decision<Reason> {
 fn end(job: &JobView<'_>, pods: &[PodView], target: &Target, out: &mut Vec<Action>) -> Reason {
     let active = pods.iter().filter(|pod| pod.is_active());
     for pod in active.take(STEP_MAX) {
-        out.push(delete(pod));
+        out.push(delete(&pod.object, Propagation::Background));
         out.push(told_delete(job, pod));
     }
     Reason::Ends {
@@ -128,13 +122,13 @@ fn manage(
     let mut failure = None;
     for mut draft in drafts(job, sight.cache, missing, indexes.as_deref()) {
         let message = format!("Created pod: {}", draft.key.name);
-        draft.told = Some(word(job, false, "SuccessfulCreate", message));
+        draft.told = Some(word(job.object, "SuccessfulCreate", message));
         failure = failure.or(sight.facts.refusal(&draft.key));
-        out.push(Action::Api(Write::Create(Arc::new(draft))));
+        out.push(create(draft));
     }
     if let Some(failure) = failure {
         let message = format!("Error creating: {}", failure.message);
-        out.push(note(job, true, "FailedCreate", message));
+        out.push(warning(job.object, "FailedCreate", message));
     }
     (Reason::Grows { to: wanted }, deadline)
 }
@@ -142,66 +136,26 @@ fn manage(
 /// A pod that is not wanted does not count: its finalizer goes first, then the pod.
 fn give_up(job: &JobView<'_>, pod: &PodView, out: &mut Vec<Action>) {
     if pod.is_tracked {
-        out.push(release(pod));
+        out.push(without_tracking(&pod.object));
         return;
     }
-    out.push(delete(pod));
+    out.push(delete(&pod.object, Propagation::Background));
     out.push(told_delete(job, pod));
 }
 
 /// Takes our finalizer from a pod.
 pub(super) fn without_tracking(pod: &Object) -> Action {
-    let kept = pod.finalizers().iter();
-    let kept: Vec<_> = kept.filter(|name| &***name != TRACKING).collect();
-    Action::Api(Write::Patch {
-        at: pod.seen(),
-        part: Part::Main,
-        patch: Patch::Merge(json!({ "metadata": { "finalizers": kept } })),
-    })
-}
-
-fn release(pod: &PodView) -> Action {
-    without_tracking(&pod.object)
-}
-
-fn delete(pod: &PodView) -> Action {
-    Action::Api(Write::Delete {
-        at: pod.object.seen(),
-        how: Propagation::Background,
-    })
-}
-
-fn record(job: &JobView<'_>, patch: &Value) -> Action {
-    Action::Api(Write::Patch {
-        at: job.object.seen(),
-        part: Part::Status,
-        patch: Patch::Merge(json!({ "status": patch })),
-    })
+    without_finalizer(pod, TRACKING)
 }
 
 fn told_delete(job: &JobView<'_>, pod: &PodView) -> Action {
     let message = format!("Deleted pod: {}", pod.object.key().name);
-    note(job, false, "SuccessfulDelete", message)
+    note(job.object, "SuccessfulDelete", message)
 }
 
 fn told_end(job: &JobView<'_>, target: &Target) -> Action {
     if target.is_success {
-        return note(job, false, "Completed", "Job completed".to_owned());
+        return note(job.object, "Completed", "Job completed".to_owned());
     }
-    note(job, true, &target.reason, target.message.clone())
-}
-
-fn note(job: &JobView<'_>, warning: bool, reason: &str, message: String) -> Action {
-    Action::Tell(word(job, warning, reason, message))
-}
-
-fn word(job: &JobView<'_>, warning: bool, reason: &str, message: String) -> Note {
-    Note {
-        about: job.object.key().clone(),
-        uid: job.object.uid().clone(),
-        warning,
-        reason: reason.into(),
-        message,
-        quote: String::new(),
-    }
+    warning(job.object, &target.reason, target.message.clone())
 }

@@ -4,31 +4,24 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sundown_model::{
-    Action, Decision, Facts, Need, Object, ObjectKey, Part, Patch, Propagation, Resource, Sight,
-    Write,
-};
+use sundown_model::{Action, Decision, Facts, Need, Object, ObjectKey, Resource, Sight};
 
 use super::conditions;
 use super::reason::Reason;
 use super::view::{CLEANUP, DefinitionView};
 use super::{INSTANCES, owned_kinds};
+use crate::actions::{set_status, without_finalizer};
+use crate::emptying::{self, Left, goes_along, refusal};
 use crate::owner_gc;
 
 /// How long a definition waits for the collector. Nobody may collect here at all, so there is an end
 /// to it; a complaint about dependents that stayed would make it longer.
 const COLLECTOR_TIME_MAX: SignedDuration = SignedDuration::from_mins(1);
 
-/// Why an instance was not deleted, in the words of the API server.
-fn refusal<'a>(object: &Object, facts: &'a Facts) -> Option<&'a str> {
-    let refusal = facts.refused_delete(object.key(), object.uid())?;
-    Some(&refusal.message)
-}
-
 /// Decides what a definition needs in order to go.
 pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     let definition = DefinitionView::of(object);
-    if !definition.is_deleting {
+    if !definition.object.is_deleting() {
         return Decision::idle(Reason::Active);
     }
     if !definition.is_held() {
@@ -39,7 +32,7 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
     }
     let instances = || sight.cache.of(&definition.resource);
     // Asked at the end of each instance, so that they are not counted each time.
-    if instances().any(|it| !it.is_deleting() && refusal(it, sight.facts).is_none()) {
+    if instances().any(|it| is_open(it, sight.facts)) {
         return match tell(&definition, conditions::in_progress(), sight.now) {
             Some(told) => Decision::act(told, Reason::Empties),
             None => Decision::idle(Reason::Empties),
@@ -71,7 +64,7 @@ pub(super) fn decide(object: &Object, sight: &Sight<'_>) -> Decision<Reason> {
 /// gone, so the collector comes first: what it has not looked at by then would stay for ever.
 fn after_collector(
     object: &Object,
-    definition: &DefinitionView,
+    definition: &DefinitionView<'_>,
     sight: &Sight<'_>,
 ) -> Decision<Reason> {
     let completed_at = conditions::completed_at(&definition.conditions);
@@ -115,7 +108,7 @@ fn uncollected(resource: &Resource, sight: &Sight<'_>) -> Vec<ObjectKey> {
 /// Decides whether an instance goes with its definition.
 pub(super) fn instance(object: &Object, definition: &Object) -> Decision<Reason> {
     let definition = DefinitionView::of(definition);
-    if !definition.is_deleting || !definition.is_established() {
+    if !definition.object.is_deleting() || !definition.is_established() {
         return Decision::idle(Reason::Active);
     }
     if !definition.is_held() {
@@ -124,66 +117,35 @@ pub(super) fn instance(object: &Object, definition: &Object) -> Decision<Reason>
     if object.is_deleting() {
         return Decision::idle(Reason::Terminating);
     }
-    // Background, as upstream: what depends on an instance is the collector's.
-    let delete = Write::Delete {
-        at: object.seen(),
-        how: Propagation::Background,
-    };
-    Decision::act(Action::Api(delete), Reason::GoesAlong)
+    Decision::act(goes_along(object), Reason::GoesAlong)
 }
 
 /// Everything left is on its way out and held by somebody else, or must not go: say so, once.
 fn report(
-    definition: &DefinitionView,
+    definition: &DefinitionView<'_>,
     left: &[&Arc<Object>],
     sight: &Sight<'_>,
 ) -> Decision<Reason> {
-    let (refused, held): (Vec<&Arc<Object>>, Vec<&Arc<Object>>) =
-        left.iter().partition(|it| !it.is_deleting());
-    let condition = conditions::after(refused.iter().filter_map(|it| refusal(it, sight.facts)));
-    let held = held.iter().map(|object| {
-        let finalizers = object.finalizers().iter().map(ToString::to_string);
-        (object.key().clone(), finalizers.collect())
-    });
-    let reason = Reason::Blocked {
-        by: held.collect(),
-        refused: refused.iter().map(|it| it.key().clone()).collect(),
-    };
+    let refusals = left.iter().filter_map(|it| refusal(it, sight.facts));
+    let condition = conditions::after(refusals.map(|it| it.message.as_str()));
+    let reason = Reason::Blocked(Left::of(left, sight.facts));
     match tell(definition, condition, sight.now) {
         Some(told) => Decision::act(told, reason),
         None => Decision::idle(reason),
     }
 }
 
-fn tell(definition: &DefinitionView, condition: Value, now: Timestamp) -> Option<Action> {
-    let conditions = conditions::with(condition, &definition.conditions, now)?;
-    let patch = json!({ "status": { "conditions": conditions } });
-    Some(write(definition, Part::Status, patch))
+fn tell(definition: &DefinitionView<'_>, condition: Value, now: Timestamp) -> Option<Action> {
+    let conditions = emptying::conditions(&[condition], &definition.conditions, now)?;
+    let fields = json!({ "conditions": conditions });
+    Some(set_status(definition.object, &fields))
 }
 
-fn release(definition: &DefinitionView) -> Action {
-    let keep: Vec<_> = definition
-        .finalizers
-        .iter()
-        .filter(|name| *name != CLEANUP)
-        .collect();
-    // A merge patch removes a field by null; an empty list would stay as an empty list.
-    let keep = if keep.is_empty() {
-        Value::Null
-    } else {
-        json!(keep)
-    };
-    write(
-        definition,
-        Part::Main,
-        json!({ "metadata": { "finalizers": keep } }),
-    )
+fn release(definition: &DefinitionView<'_>) -> Action {
+    without_finalizer(definition.object, CLEANUP)
 }
 
-fn write(definition: &DefinitionView, part: Part, patch: Value) -> Action {
-    Action::Api(Write::Patch {
-        at: definition.seen.clone(),
-        part,
-        patch: Patch::Merge(patch),
-    })
+/// Whether it is still to be deleted.
+fn is_open(instance: &Object, facts: &Facts) -> bool {
+    !instance.is_deleting() && refusal(instance, facts).is_none()
 }

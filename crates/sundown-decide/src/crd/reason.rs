@@ -2,6 +2,8 @@
 
 use sundown_model::{Blocker, Explain, ObjectKey, Resource};
 
+use crate::emptying::Left;
+
 /// What the decision about a definition concluded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Reason {
@@ -10,11 +12,7 @@ pub enum Reason {
     /// Its instances are being deleted.
     Empties,
     /// What is left waits for finalizers of others, or must not be deleted.
-    Blocked {
-        by: Vec<(ObjectKey, Vec<String>)>,
-        /// What the API server refuses to delete.
-        refused: Vec<ObjectKey>,
-    },
+    Blocked(Left),
     /// An instance goes along with its definition.
     GoesAlong,
     /// An instance is on its way out.
@@ -43,7 +41,7 @@ impl Explain for Reason {
             Self::Empties => "Empties",
             Self::GoesAlong => "GoesAlong",
             Self::Terminating => "Terminating",
-            Self::Blocked { .. } => "Blocked",
+            Self::Blocked(_) => "Blocked",
             Self::AwaitsObservation { .. } => "AwaitsObservation",
             Self::Emptied => "Emptied",
             Self::AwaitsCollector { .. } => "AwaitsCollector",
@@ -58,12 +56,12 @@ impl Explain for Reason {
             Self::Gone => "the definition is gone".to_owned(),
             Self::Active => "the definition is in use".to_owned(),
             Self::Empties => "terminating; its instances are being deleted".to_owned(),
-            Self::Blocked { by, refused } if refused.is_empty() => {
-                let count = by.len();
+            Self::Blocked(left) if left.refused.is_empty() => {
+                let count = left.held.len();
                 format!("terminating; {count} instances wait for their finalizers")
             }
-            Self::Blocked { by, refused } => {
-                let (count, refused) = (by.len(), refused.len());
+            Self::Blocked(left) => {
+                let (count, refused) = (left.held.len(), left.refused.len());
                 format!(
                     "terminating; {count} instances wait for their finalizers, {refused} may not be deleted"
                 )
@@ -91,19 +89,7 @@ impl Explain for Reason {
 
     fn blockers(&self) -> Vec<Blocker> {
         match self {
-            Self::Blocked { by, refused } => {
-                let refused = refused.iter().cloned();
-                let refused = refused.map(|object| Blocker::Refused { object });
-                let held = |(key, finalizers): &(ObjectKey, Vec<String>)| {
-                    let on = key.clone();
-                    let finalizers = finalizers.clone().into_iter();
-                    finalizers.map(move |finalizer| Blocker::Finalizer {
-                        on: on.clone(),
-                        finalizer,
-                    })
-                };
-                by.iter().flat_map(held).chain(refused).collect()
-            }
+            Self::Blocked(left) => left.blockers(),
             Self::AwaitsObservation { blind } => {
                 let blind = blind.iter().cloned();
                 blind

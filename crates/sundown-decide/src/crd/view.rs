@@ -1,7 +1,7 @@
 //! What the decision reads of a `CustomResourceDefinition`.
 
 use serde_json::Value;
-use sundown_model::{Object, Resource, Seen};
+use sundown_model::{Object, Resource};
 
 /// The fields that a watch has to keep.
 pub(super) const FIELDS: &[&str] = &["/spec/group", "/spec/names/plural", "/status/conditions"];
@@ -11,31 +11,23 @@ pub(super) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// A definition, as far as its end is concerned.
 #[derive(Debug, Clone)]
-pub(super) struct DefinitionView {
-    pub(super) seen: Seen,
-    pub(super) is_deleting: bool,
-    pub(super) finalizers: Vec<String>,
+pub(super) struct DefinitionView<'a> {
+    pub(super) object: &'a Object,
     /// What it defines.
     pub(super) resource: Resource,
     /// status.conditions as they stand.
     pub(super) conditions: Vec<Value>,
 }
 
-impl DefinitionView {
-    pub(super) fn of(definition: &Object) -> Self {
+impl<'a> DefinitionView<'a> {
+    pub(super) fn of(definition: &'a Object) -> Self {
         let text = |pointer| {
             let found = definition.field(pointer).and_then(Value::as_str);
             found.unwrap_or("")
         };
         let conditions = definition.field("/status/conditions");
         Self {
-            seen: definition.seen(),
-            is_deleting: definition.is_deleting(),
-            finalizers: definition
-                .finalizers()
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            object: definition,
             resource: Resource::new(text("/spec/group"), text("/spec/names/plural")),
             conditions: conditions
                 .and_then(Value::as_array)
@@ -45,7 +37,7 @@ impl DefinitionView {
     }
 
     pub(super) fn is_held(&self) -> bool {
-        self.finalizers.iter().any(|name| name == CLEANUP)
+        self.object.has_finalizer(CLEANUP)
     }
 
     /// Whether it was ever served; else it has no instances.

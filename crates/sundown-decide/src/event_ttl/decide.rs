@@ -2,9 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
-use sundown_model::{Action, Decision, Object, Propagation, Write};
+use sundown_model::{Decision, Object, Propagation};
 
 use super::reason::Reason;
+use crate::actions::delete;
 
 /// How long an Event stays after the last time that it happened, as with upstream's default.
 const TTL: SignedDuration = SignedDuration::from_hours(1);
@@ -29,11 +30,8 @@ pub(super) fn decide(event: &Object, now: Timestamp) -> Decision<Reason> {
     if now < due_at {
         return Decision::wake_at(due_at, Reason::NotDue { due_at });
     }
-    let delete = Write::Delete {
-        at: event.seen(),
-        how: Propagation::Background,
-    };
-    Decision::act(Action::Api(delete), Reason::Expired { due_at })
+    let goes = delete(event, Propagation::Background);
+    Decision::act(goes, Reason::Expired { due_at })
 }
 
 /// When it happened last. Whoever writes an Event again tells so in it; an instant that is still to

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sundown_model::{
-    Action, Cache, Decision, Deed, Facts, Object, ObjectKey, Part, Patch, What, Write, node,
-};
+use sundown_model::{Action, Cache, Decision, Deed, Facts, Object, ObjectKey, Part, What, node};
 
 use super::reason::Reason;
 use super::view::{PodView, ServiceView};
 use super::{slice, table};
+use crate::actions::{create, patch};
 use crate::json::same;
 use crate::kinds::{NODE, POD};
 use crate::pod::NODE_NAME;
@@ -29,7 +28,7 @@ pub(super) fn service(object: &Object, cache: &Cache) -> Decision<Reason> {
     let endpoints = pods.len();
     let content = slice::content(&service, &pods);
     let write = match cache.get(&slice::key(&service)) {
-        None => Write::Create(Arc::new(slice::draft(&service, content))),
+        None => create(slice::draft(&service, content)),
         Some(slice) => {
             let stands = |name: &str| {
                 let is = slice.field(&format!("/{name}")).unwrap_or(&Value::Null);
@@ -38,14 +37,10 @@ pub(super) fn service(object: &Object, cache: &Cache) -> Decision<Reason> {
             if stands("endpoints") && stands("ports") {
                 return Decision::idle(Reason::Listed { endpoints });
             }
-            Write::Patch {
-                at: slice.seen(),
-                part: Part::Main,
-                patch: Patch::Merge(content),
-            }
+            patch(slice, Part::Main, content)
         }
     };
-    Decision::act(Action::Api(write), Reason::Lists { endpoints })
+    Decision::act(write, Reason::Lists { endpoints })
 }
 
 /// Decides whether the node has to be told.

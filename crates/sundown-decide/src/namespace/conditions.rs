@@ -7,6 +7,8 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use sundown_model::{Facts, Object};
 
+use crate::emptying;
+
 /// One condition: its type, then reason and message when all is well.
 struct Kind {
     name: &'static str,
@@ -66,13 +68,7 @@ pub(super) fn of(
             &by_finalizer(left),
         ),
     ];
-    if wanted.iter().all(|it| stands(it, present)) {
-        return None;
-    }
-    let ours = |it: &&Value| wanted.iter().any(|own| own["type"] == it["type"]);
-    let others: Vec<Value> = present.iter().filter(|it| !ours(it)).cloned().collect();
-    let dated = wanted.iter().map(|it| dated(it.clone(), present, now));
-    Some(others.into_iter().chain(dated).collect())
+    emptying::conditions(&wanted, present, now)
 }
 
 impl Kind {
@@ -94,9 +90,8 @@ impl Kind {
 /// Upstream deletes collections and is told one error for each; here that of the first object stands
 /// for its resource.
 fn failed(left: &[&Arc<Object>], facts: &Facts) -> Value {
-    let open = left.iter().filter(|it| !it.is_deleting());
-    let errors = open.filter_map(|it| {
-        let refusal = facts.refused_delete(it.key(), it.uid())?;
+    let errors = left.iter().filter_map(|it| {
+        let refusal = emptying::refusal(it, facts)?;
         Some((it.key().resource.clone(), refusal.message.as_str()))
     });
     let mut by_resource = BTreeMap::new();
@@ -110,24 +105,6 @@ fn failed(left: &[&Arc<Object>], facts: &Facts) -> Value {
         messages.len()
     );
     DELETION.unless_empty("ContentDeletionFailed", &lead, &messages.join(", "))
-}
-
-fn stands(wanted: &Value, present: &[Value]) -> bool {
-    let says = |it: &Value| {
-        let fields = ["type", "status", "reason", "message"];
-        fields.iter().all(|name| it[name] == wanted[name])
-    };
-    present.iter().any(says)
-}
-
-/// The time is that of the transition, so it stays while the status does.
-fn dated(mut wanted: Value, present: &[Value], now: Timestamp) -> Value {
-    let old = present
-        .iter()
-        .find(|it| it["type"] == wanted["type"] && it["status"] == wanted["status"]);
-    let since = old.and_then(|it| it.get("lastTransitionTime")).cloned();
-    wanted["lastTransitionTime"] = since.unwrap_or_else(|| json!(crate::json::written(now)));
-    wanted
 }
 
 fn by_resource(left: &[&Arc<Object>]) -> String {

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use sundown_model::{
-    Action, Decision, Need, Object, Part, Patch, Propagation, Resource, ResourceType, Sight, Write,
-};
+use sundown_model::{Action, Decision, Need, Object, Part, Resource, ResourceType, Sight};
 
 use super::content::{Count, Counts};
 use super::lapse::Lapse;
 use super::reason::Reason;
 use super::view::{KUBERNETES, NamespaceView};
 use super::{CONTENT, conditions};
+use crate::actions::{patch, set_status};
+use crate::emptying::{Left, goes_along, refusal};
 use crate::kinds::{CRD, POD};
 use crate::observation;
 
@@ -61,8 +61,7 @@ impl View<'_> {
     }
 
     fn is_refused(&self, object: &Object) -> bool {
-        let refusal = self.sight.facts.refused_delete(object.key(), object.uid());
-        !object.is_deleting() && refusal.is_some()
+        refusal(object, self.sight.facts).is_some()
     }
 }
 
@@ -117,16 +116,11 @@ pub(super) fn content(
         let pods = counts.pods.left;
         return Decision::idle(Reason::AwaitsPods { pods });
     }
-    // Background, as upstream: what depends on the content is content too, or the collector's.
-    let delete = Write::Delete {
-        at: object.seen(),
-        how: Propagation::Background,
-    };
-    Decision::act(Action::Api(delete), Reason::GoesAlong)
+    Decision::act(goes_along(object), Reason::GoesAlong)
 }
 
 /// Why nothing is to be done for a namespace, if so.
-fn at_peace(namespace: &NamespaceView) -> Option<Reason> {
+fn at_peace(namespace: &NamespaceView<'_>) -> Option<Reason> {
     if namespace.deletion.is_none() {
         return Some(Reason::Active);
     }
@@ -138,7 +132,7 @@ fn at_peace(namespace: &NamespaceView) -> Option<Reason> {
 fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
     left: impl Fn() -> I,
     count: Count,
-    namespace: &NamespaceView,
+    namespace: &NamespaceView<'_>,
     view: &View<'_>,
 ) -> Decision<Reason> {
     // More were refused than are remembered: it is told what is known.
@@ -163,17 +157,12 @@ fn wait_for<'a, I: Iterator<Item = &'a Arc<Object>>>(
 }
 
 /// Everything left is on its way out and held by somebody else, or must not go: say so.
-fn report(left: &[&Arc<Object>], namespace: &NamespaceView, view: &View<'_>) -> Decision<Reason> {
-    let (refused, held): (Vec<&Arc<Object>>, Vec<&Arc<Object>>) =
-        left.iter().partition(|it| view.is_refused(it));
-    let held = held.iter().map(|object| {
-        let finalizers = object.finalizers().iter().map(ToString::to_string);
-        (object.key().clone(), finalizers.collect())
-    });
-    let reason = Reason::Blocked {
-        by: held.collect(),
-        refused: refused.iter().map(|it| it.key().clone()).collect(),
-    };
+fn report(
+    left: &[&Arc<Object>],
+    namespace: &NamespaceView<'_>,
+    view: &View<'_>,
+) -> Decision<Reason> {
+    let reason = Reason::Blocked(Left::of(left, view.sight.facts));
     match conditions::of(
         left,
         view.sight.facts,
@@ -187,7 +176,7 @@ fn report(left: &[&Arc<Object>], namespace: &NamespaceView, view: &View<'_>) -> 
 
 /// Writes the conditions, unless some were written a moment ago.
 fn tell(
-    namespace: &NamespaceView,
+    namespace: &NamespaceView<'_>,
     conditions: &Value,
     reason: Reason,
     view: &View<'_>,
@@ -195,17 +184,13 @@ fn tell(
     if let Some(at) = next_word_at(namespace, view) {
         return Decision::wake_at(at, reason);
     }
-    let write = Write::Patch {
-        at: namespace.seen.clone(),
-        part: Part::Status,
-        patch: Patch::Merge(json!({ "status": { "conditions": conditions } })),
-    };
-    Decision::act(Action::Api(write), reason)
+    let fields = json!({ "conditions": conditions });
+    Decision::act(set_status(namespace.object, &fields), reason)
 }
 
 /// When the conditions may be written again, if they were written a moment ago.
-fn next_word_at(namespace: &NamespaceView, view: &View<'_>) -> Option<Timestamp> {
-    let written_at = view.sight.facts.written_at(namespace.seen.key());
+fn next_word_at(namespace: &NamespaceView<'_>, view: &View<'_>) -> Option<Timestamp> {
+    let written_at = view.sight.facts.written_at(namespace.object.key());
     let again_at = written_at.and_then(|at| at.checked_add(STATUS_EVERY).ok());
     again_at.filter(|at| view.sight.now < *at && !view.lapses(Lapse::TellsAtOnce))
 }
@@ -229,16 +214,12 @@ fn unseen(object: &Object, view: &View<'_>) -> Vec<Resource> {
     unseen
 }
 
-fn release(namespace: &NamespaceView) -> Action {
+fn release(namespace: &NamespaceView<'_>) -> Action {
     let keep: Vec<_> = namespace
         .finalizers
         .iter()
         .filter(|name| *name != KUBERNETES)
         .collect();
-    let patch = Patch::Merge(json!({ "spec": { "finalizers": keep } }));
-    Action::Api(Write::Patch {
-        at: namespace.seen.clone(),
-        part: Part::Finalize,
-        patch,
-    })
+    let fields = json!({ "spec": { "finalizers": keep } });
+    patch(namespace.object, Part::Finalize, fields)
 }

@@ -1,6 +1,8 @@
 //! Why a namespace is still there.
 
-use sundown_model::{Blocker, Explain, ObjectKey, Resource};
+use sundown_model::{Blocker, Explain, Resource};
+
+use crate::emptying::Left;
 
 /// What the namespace decision concluded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,11 +14,7 @@ pub enum Reason {
         count: usize,
     },
     /// What is left waits for finalizers of others, or must not be deleted.
-    Blocked {
-        by: Vec<(ObjectKey, Vec<String>)>,
-        /// What the API server refuses to delete.
-        refused: Vec<ObjectKey>,
-    },
+    Blocked(Left),
     /// What keeps the rest was written down a moment ago.
     Told {
         left: usize,
@@ -45,7 +43,7 @@ impl Explain for Reason {
             Self::Gone => "Gone",
             Self::Active => "Active",
             Self::Empties { .. } => "Empties",
-            Self::Blocked { .. } => "Blocked",
+            Self::Blocked(_) => "Blocked",
             Self::Told { .. } => "Told",
             Self::AwaitsObservation { .. } => "AwaitsObservation",
             Self::Emptied => "Emptied",
@@ -62,12 +60,12 @@ impl Explain for Reason {
             Self::Gone => "the namespace is gone".to_owned(),
             Self::Active => "the namespace is in use".to_owned(),
             Self::Empties { count } => format!("terminating; {count} objects are to be deleted"),
-            Self::Blocked { by, refused } if refused.is_empty() => {
-                let count = by.len();
+            Self::Blocked(left) if left.refused.is_empty() => {
+                let count = left.held.len();
                 format!("terminating; {count} objects have yet to go")
             }
-            Self::Blocked { by, refused } => {
-                let (count, refused) = (by.len(), refused.len());
+            Self::Blocked(left) => {
+                let (count, refused) = (left.held.len(), left.refused.len());
                 format!("terminating; {count} objects have yet to go, {refused} may not be deleted")
             }
             Self::Told { left } => format!("terminating; {left} objects have yet to go"),
@@ -92,17 +90,7 @@ impl Explain for Reason {
 
     fn blockers(&self) -> Vec<Blocker> {
         match self {
-            Self::Blocked { by, refused } => {
-                let held = by.iter().flat_map(|(key, finalizers)| {
-                    finalizers.iter().map(|finalizer| Blocker::Finalizer {
-                        on: key.clone(),
-                        finalizer: finalizer.clone(),
-                    })
-                });
-                let refused = refused.iter().cloned();
-                held.chain(refused.map(|object| Blocker::Refused { object }))
-                    .collect()
-            }
+            Self::Blocked(left) => left.blockers(),
             Self::AwaitsObservation { blind } => blind
                 .iter()
                 .map(|resource| Blocker::Unobservable {

@@ -33,7 +33,7 @@ fn decide_on(scene: &Scene<Namespaces>, about: &A) -> Decision<Reason> {
 
 #[track_caller]
 fn patch(decision: &Decision<Reason>, expect: Part) -> Value {
-    match decision.actions.as_slice() {
+    match &decision.actions[..] {
         [
             Action::Api(Write::Patch {
                 part,
@@ -163,7 +163,7 @@ fn says_once_what_keeps_it_in_the_five_conditions_of_upstream() {
     let stuck = a("configmap", "stuck").deleting(&["example.com/mine"]);
     let scene = scene().seeing(&terminating()).seeing(&stuck).caught_up();
     let decision = decide(&scene);
-    assert!(matches!(&decision.reason, Reason::Blocked { by, .. } if by.len() == 1));
+    assert!(matches!(&decision.reason, Reason::Blocked(left) if left.held.len() == 1));
     assert_eq!(decision.reason.blockers().len(), 1);
     let conditions = conditions(&decision);
     let said: Vec<String> = conditions
@@ -183,7 +183,7 @@ fn says_once_what_keeps_it_in_the_five_conditions_of_upstream() {
     assert_eq!(said, expected);
     let told = scene.seeing(&terminating().with("/status/conditions", conditions).rv(2));
     let decision = decide(&told.caught_up());
-    assert!(matches!(decision.reason, Reason::Blocked { .. }));
+    assert!(matches!(decision.reason, Reason::Blocked(_)));
     assert!(decision.actions.is_empty(), "said already");
 }
 

@@ -1,7 +1,7 @@
 //! What the decision reads of a Namespace.
 
 use serde_json::Value;
-use sundown_model::{Deletion, Namespace, Object, Seen};
+use sundown_model::{Deletion, Namespace, Object};
 
 /// The fields that a watch has to keep.
 pub(super) const FIELDS: &[&str] = &["/spec/finalizers", "/status/conditions"];
@@ -11,8 +11,8 @@ pub(super) const KUBERNETES: &str = "kubernetes";
 
 /// A namespace, as far as its end is concerned.
 #[derive(Debug, Clone)]
-pub(super) struct NamespaceView {
-    pub(super) seen: Seen,
+pub(super) struct NamespaceView<'a> {
+    pub(super) object: &'a Object,
     pub(super) name: Namespace,
     pub(super) deletion: Option<Deletion>,
     /// spec.finalizers.
@@ -23,12 +23,12 @@ pub(super) struct NamespaceView {
     pub(super) conditions: Vec<Value>,
 }
 
-impl NamespaceView {
-    pub(super) fn of(namespace: &Object) -> Self {
+impl<'a> NamespaceView<'a> {
+    pub(super) fn of(namespace: &'a Object) -> Self {
         let list = |pointer| namespace.field(pointer).and_then(Value::as_array);
         let finalizers = list("/spec/finalizers").into_iter().flatten();
         Self {
-            seen: namespace.seen(),
+            object: namespace,
             name: Namespace::from(&*namespace.key().name),
             deletion: namespace.deletion(),
             finalizers: finalizers

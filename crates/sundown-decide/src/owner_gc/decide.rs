@@ -1,8 +1,9 @@
 //! The rules of collection, one object at a time.
 
+use serde_json::json;
 use sundown_model::{
-    Action, Decision, Need, Note, Object, ObjectKey, OwnerRef, Propagation, Resolved, ResourceType,
-    Sight, Step, Write,
+    Action, Decision, Need, Object, ObjectKey, OwnerRef, Propagation, Resolved, ResourceType,
+    Sight, Step,
 };
 
 use super::SCOPE;
@@ -10,8 +11,8 @@ use super::circle;
 use super::graph::Graph;
 use super::lapse::Lapse;
 use super::owners::{Standing, ask_again_at, key_of, standing};
-use super::patches::{drop_finalizer, set_owners};
 use super::reason::Reason;
+use crate::actions::{delete, set_metadata, warning, without_finalizer};
 use crate::kinds::{CRD, FOREGROUND, ORPHAN};
 use crate::observation::unseen;
 
@@ -170,10 +171,7 @@ fn collect(object: &Object, judged: &Judged<'_>, view: &View<'_>) -> Decision<Re
     } else {
         Propagation::Background
     };
-    let mut actions = vec![Action::Api(Write::Delete {
-        at: object.seen(),
-        how,
-    })];
+    let mut actions = vec![delete(object, how)];
     let reason = if waiting.is_empty() {
         let strays = object
             .owners()
@@ -220,7 +218,7 @@ fn empty_out(object: &Object, view: &View<'_>) -> Decision<Reason> {
     }
     let blocking = || dependents(object, view).filter(|(_, owner)| owner.is_blocking());
     if blocking().next().is_none() {
-        return Decision::act(drop_finalizer(object, FOREGROUND), Reason::Emptied);
+        return Decision::act(without_finalizer(object, FOREGROUND), Reason::Emptied);
     }
     // A dependent that waits for nothing of its own is no member of a circle, so it is in the way of one.
     let may_circle = blocking().all(|(it, _)| it.is_deleting() && it.has_finalizer(FOREGROUND));
@@ -248,7 +246,7 @@ fn in_circle(object: &Object, view: &View<'_>) -> Option<Decision<Reason>> {
     }
     let others = members.values().map(|it| it.key().clone());
     let others = others.filter(|key| key != object.key()).collect();
-    let action = drop_finalizer(object, FOREGROUND);
+    let action = without_finalizer(object, FOREGROUND);
     Some(Decision::act(action, Reason::Circle { others }))
 }
 
@@ -262,7 +260,7 @@ fn let_go(object: &Object, view: &View<'_>) -> Decision<Reason> {
         .collect();
     dependents.dedup();
     if dependents.is_empty() {
-        return Decision::act(drop_finalizer(object, ORPHAN), Reason::AllLetGo);
+        return Decision::act(without_finalizer(object, ORPHAN), Reason::AllLetGo);
     }
     Decision::idle(Reason::LetsDependentsGo { dependents })
 }
@@ -329,7 +327,7 @@ fn keep_owners(
         .filter(|(_, standing)| keep(standing))
         .map(|(owner, _)| *owner)
         .collect();
-    Decision::act(set_owners(object, &kept), reason)
+    Decision::act(set_metadata(object, "ownerReferences", json!(kept)), reason)
 }
 
 /// A reference into another namespace can never hold; the words are upstream's.
@@ -354,12 +352,5 @@ fn misplaced_note(object: &Object, owner: &OwnerRef, view: &View<'_>) -> Option<
         "ownerRef [{}/{}, namespace: {namespace}, name: {}, uid: {}] does not exist in namespace \"{namespace}\"",
         owner.api_version, owner.kind, owner.name, owner.uid,
     );
-    Some(Action::Tell(Note {
-        about: object.key().clone(),
-        uid: object.uid().clone(),
-        warning: true,
-        reason: "OwnerRefInvalidNamespace".into(),
-        message,
-        quote: String::new(),
-    }))
+    Some(warning(object, "OwnerRefInvalidNamespace", message))
 }

@@ -44,7 +44,7 @@ fn deletion_of(scene: &Scene<OwnerGc>, object: &A) -> Propagation {
 
 #[track_caller]
 fn patch_of(scene: &Scene<OwnerGc>, object: &A) -> serde_json::Value {
-    match scene.decide(&object.key(), 0).actions.as_slice() {
+    match &scene.decide(&object.key(), 0).actions[..] {
         [
             Action::Api(Write::Patch {
                 at,
@@ -242,7 +242,7 @@ fn leaves_a_cluster_scoped_object_with_a_namespaced_owner_alone() {
     );
     let actions = scene.decide(&child.key(), 0).actions;
     assert!(
-        matches!(actions.as_slice(), [Action::Tell(_)]),
+        matches!(&actions[..], [Action::Tell(_)]),
         "a word, and no write: {actions:?}"
     );
 }

@@ -3,11 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use serde_json::json;
-use sundown_model::{
-    ACTIONS_MAX, Action, Decision, DeedOutcome, DeedReason, Facts, Part, Patch, Sight, Subject,
-    Write, node,
-};
+use sundown_model::{Actions, Decision, DeedOutcome, DeedReason, Facts, Sight, Subject, node};
 
 use super::chart::{Chart, Next, Scene, Shown, Standing};
 use super::launch::{self, Place};
@@ -15,12 +11,13 @@ use super::reason::Reason;
 use super::status::{self, Failure};
 use super::view::{PodView, Role};
 use super::{account, deed, holds_until, image, notes, sandbox, settles_at, stop, unsupported};
+use crate::actions::{finish, set_status, warning};
 use crate::json::{after, instant};
 
 /// What is being gathered.
 #[derive(Debug, Default)]
 struct Draft {
-    actions: Vec<Action>,
+    actions: Actions,
     wake_at: Option<Timestamp>,
 }
 
@@ -29,12 +26,7 @@ impl Draft {
         self.wake_at = [self.wake_at, at].into_iter().flatten().min();
     }
 
-    fn end(mut self, reason: Reason) -> Decision<Reason> {
-        if self.actions.len() > ACTIONS_MAX {
-            // Words are the same at the next decision, which would have no room for more either.
-            self.actions.sort_by_key(|it| matches!(it, Action::Tell(_)));
-        }
-        self.actions.truncate(ACTIONS_MAX);
+    fn end(self, reason: Reason) -> Decision<Reason> {
         Decision {
             needs: Vec::new(),
             actions: self.actions,
@@ -84,14 +76,6 @@ fn deadline(pod: &PodView<'_>) -> Option<Timestamp> {
     Some(after(pod.started_at?, pod.deadline_seconds?.max(0)))
 }
 
-fn record(pod: &PodView<'_>, patch: &serde_json::Value) -> Action {
-    Action::Api(Write::Patch {
-        at: pod.seen.clone(),
-        part: Part::Status,
-        patch: Patch::Merge(json!({ "status": patch })),
-    })
-}
-
 /// A pod that shall run.
 fn live(
     scene: &Scene<'_>,
@@ -129,9 +113,11 @@ fn live(
     let is_first = placing == Some(Reason::Places) && pod.started_at.is_none() && !has_failed;
     let is_first = is_first && !waits(chart);
     let has_patch = patch.is_some() && !is_first;
-    draft
-        .actions
-        .extend(patch.filter(|_| !is_first).map(|patch| record(pod, &patch)));
+    draft.actions.extend(
+        patch
+            .filter(|_| !is_first)
+            .map(|patch| set_status(pod.object, &patch)),
+    );
     let reason = match (placing, starts, until) {
         (Some(reason), _, _) => reason,
         (None, _, _) if is_unhealthy => Reason::Unhealthy,
@@ -197,7 +183,7 @@ fn place_it(
             let message = trouble.to_string();
             draft
                 .actions
-                .push(notes::warning(pod, "FailedMount", message.clone()));
+                .push(warning(pod.object, "FailedMount", message.clone()));
             return Some(Reason::Unsupported { message });
         }
     };
@@ -265,7 +251,9 @@ fn end(
     draft.actions.extend(stop.actions);
     draft.wake(stop.wake_at);
     let has_patch = patch.is_some();
-    draft.actions.extend(patch.map(|patch| record(pod, &patch)));
+    draft
+        .actions
+        .extend(patch.map(|patch| set_status(pod.object, &patch)));
     let has_place = scene.on_node.is_some_and(|it| it.lost.is_none());
     let reason = match (is_stopping, has_patch, has_place) {
         (true, _, _) => Reason::Stops {
@@ -328,7 +316,7 @@ fn go(
     let is_told = pod.started_at.is_none() || pod.is_finished();
     let is_known = scene.on_node.is_some() || !is_told;
     if let Some(patch) = patch.filter(|_| is_known) {
-        draft.actions.push(record(pod, &patch));
+        draft.actions.push(set_status(pod.object, &patch));
         let until = deletion.at;
         return draft.end(if is_stopping {
             Reason::Stops { until }
@@ -344,8 +332,7 @@ fn go(
         return draft.end(Reason::Removes);
     }
     if deletion.grace_seconds > 0 {
-        let at = pod.seen.clone();
-        draft.actions.push(Action::Api(Write::Finish { at }));
+        draft.actions.push(finish(pod.object));
         return draft.end(Reason::Finishes);
     }
     draft.end(Reason::Released)

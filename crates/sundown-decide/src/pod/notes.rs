@@ -1,13 +1,14 @@
 //! What people are told about a pod, in the kubelet's words. Each note is told once: the engine knows
 //! which it has told, and a second telling changes nothing.
 
-use sundown_model::{Action, Note, Subject, node};
+use sundown_model::{Action, Subject, node};
 
 use super::chart::{Chart, Next, Scene, Shown, Standing};
 use super::decide::refusal;
 use super::image::shown;
 use super::view::{ContainerView, PodView, Recorded};
 use super::{confinement, hook, probe};
+use crate::actions::{note, quoting, warning};
 
 /// All that there is to tell now.
 pub(super) fn of(scene: &Scene<'_>, chart: &Chart) -> Vec<Action> {
@@ -20,47 +21,19 @@ pub(super) fn of(scene: &Scene<'_>, chart: &Chart) -> Vec<Action> {
     told
 }
 
-/// A warning about a pod.
-pub(super) fn warning(pod: &PodView<'_>, reason: &str, message: String) -> Action {
-    note(pod, true, reason, message)
-}
-
-fn note(pod: &PodView<'_>, warning: bool, reason: &str, message: String) -> Action {
-    Action::Tell(word(pod, warning, reason, message))
-}
-
-/// A warning that ends with what a program of the pod said.
-fn quoting(pod: &PodView<'_>, reason: &str, message: String, quote: String) -> Action {
-    Action::Tell(Note {
-        quote,
-        ..word(pod, true, reason, message)
-    })
-}
-
-fn word(pod: &PodView<'_>, warning: bool, reason: &str, message: String) -> Note {
-    Note {
-        about: pod.object.key().clone(),
-        uid: pod.uid.clone(),
-        warning,
-        reason: reason.into(),
-        message,
-        quote: String::new(),
-    }
-}
-
 fn place(scene: &Scene<'_>, told: &mut Vec<Action>) {
     let pod = scene.pod;
     let refused = refusal(scene.facts, &Subject::Pod(pod.uid.clone()));
     let refused = refused.filter(|_| scene.on_node.is_none() && !scene.is_ending);
     match refused {
         Some((refused, message)) if refused.is_lack() => {
-            told.push(warning(pod, "FailedMount", message.to_owned()));
+            told.push(warning(pod.object, "FailedMount", message.to_owned()));
         }
         // The containers tell of it.
         Some((node::Refused::ClosedHostPath, _)) | None => {}
         Some((_, message)) => {
             let message = format!("Failed to create pod sandbox: {message}");
-            told.push(warning(pod, "FailedCreatePodSandBox", message));
+            told.push(warning(pod.object, "FailedCreatePodSandBox", message));
         }
     }
 }
@@ -76,15 +49,15 @@ fn image(scene: &Scene<'_>, container: &ContainerView<'_>, it: &Standing, told: 
     match (reason.as_str(), scene.facts.image(image)) {
         ("ErrImagePull", _) => {
             let message = format!("Failed to pull image \"{}\": {message}", shown(image));
-            told.push(warning(pod, "Failed", message));
+            told.push(warning(pod.object, "Failed", message));
         }
         ("ImagePullBackOff", _) => {
             let message = format!("Back-off pulling image \"{}\"", shown(image));
-            told.push(note(pod, false, "BackOff", message));
+            told.push(note(pod.object, "BackOff", message));
         }
         (_, Some(node::Image::Making { .. })) => {
             let message = format!("Pulling image \"{}\"", shown(image));
-            told.push(note(pod, false, "Pulling", message));
+            told.push(note(pod.object, "Pulling", message));
         }
         (
             _,
@@ -109,27 +82,27 @@ fn life(scene: &Scene<'_>, container: &ContainerView<'_>, it: &Standing, told: &
                     let rest = rest.split_once(' ').map_or(rest, |(_, rest)| rest);
                     format!("{first} {rest}")
                 });
-            told.push(warning(pod, "BackOff", message));
+            told.push(warning(pod.object, "BackOff", message));
         }
         Shown::Waiting { reason, message } if reason.starts_with("CreateContainer") => {
-            told.push(warning(pod, "Failed", format!("Error: {message}")));
+            told.push(warning(pod.object, "Failed", format!("Error: {message}")));
         }
         Shown::Running { .. } => {
             if !was_running {
                 begun(pod, container, told);
             }
             for (message, quote) in probe::troubles(pod, container, &it.run(pod), scene.facts) {
-                told.push(quoting(pod, "Unhealthy", message, quote));
+                told.push(quoting(pod.object, "Unhealthy", message, quote));
             }
             if let Next::Stop { why, .. } = &it.next {
-                told.push(note(pod, false, "Killing", why.clone()));
+                told.push(note(pod.object, "Killing", why.clone()));
             }
             if let Some((message, quote)) = hook::trouble(scene, it) {
-                told.push(quoting(pod, "FailedPreStopHook", message, quote));
+                told.push(quoting(pod.object, "FailedPreStopHook", message, quote));
             }
             if pod.deletion.is_some() {
                 let message = format!("Stopping container {name}");
-                told.push(note(pod, false, "Killing", message));
+                told.push(note(pod.object, "Killing", message));
             }
         }
         // Too short for a look while it ran.
@@ -147,20 +120,18 @@ fn is_waiting(record: &super::view::Record) -> bool {
 fn begun(pod: &PodView<'_>, container: &ContainerView<'_>, told: &mut Vec<Action>) {
     let (name, image) = (&container.name, &container.image);
     let present = format!("Container image \"{image}\" already present on machine");
-    told.push(note(pod, false, "Pulled", present));
+    told.push(note(pod.object, "Pulled", present));
     told.push(note(
-        pod,
-        false,
+        pod.object,
         "Created",
         format!("Created container: {name}"),
     ));
     told.push(note(
-        pod,
-        false,
+        pod.object,
         "Started",
         format!("Started container {name}"),
     ));
     for sentence in confinement::unmet(pod, container) {
-        told.push(warning(pod, "NotEnforced", sentence));
+        told.push(warning(pod.object, "NotEnforced", sentence));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
-use sundown_model::{Deletion, Object, Seen, Uid};
+use sundown_model::{Deletion, Object, Uid};
 
 use crate::json::{count, instant, is_set, items, number, text};
 
@@ -51,7 +51,6 @@ const GRACE_SECONDS: i64 = 30;
 #[derive(Debug, Clone)]
 pub(super) struct PodView<'a> {
     pub(super) object: &'a Object,
-    pub(super) seen: Seen,
     pub(super) uid: Uid,
     pub(super) node: &'a str,
     pub(super) phase: &'a str,
@@ -145,7 +144,6 @@ impl<'a> PodView<'a> {
         };
         Self {
             object,
-            seen: object.seen(),
             uid: object.uid().clone(),
             node: field("/spec/nodeName"),
             phase: text(status, "phase"),

@@ -1,18 +1,18 @@
 //! The order of a decision on a cluster.
 
 use jiff::Timestamp;
-use serde_json::json;
 use sundown_kinds::ray_cluster::summary::{self, Observed, Pass};
 use sundown_kinds::ray_cluster::{ClusterStatus, validate};
 use sundown_kinds::{Invalid, RayCluster, Settings};
-use sundown_model::{Action, Decision, Object, Part, Sight};
+use sundown_model::{Action, Decision, Object, Sight};
 
 use super::head::Head;
 use super::plan::{Failure, Plan};
 use super::reason::Reason;
 use super::view::View;
 use super::{head, services, workers};
-use crate::ray::{merge, note, patch, place, unsupported, view};
+use crate::actions::{set_status, warning};
+use crate::ray::{merge, place, unsupported, view};
 
 /// Decides what a cluster needs.
 pub(super) fn decide(object: &Object, settings: &Settings, sight: Sight<'_>) -> Decision<Reason> {
@@ -100,7 +100,7 @@ fn refuse(
     now: Timestamp,
 ) -> Decision<Reason> {
     let message = format!("The RayCluster {what} {}: {why}", place(object.key()));
-    let mut actions = vec![note(object, true, event, message)];
+    let mut actions = vec![warning(object, event, message)];
     actions.extend(cluster.and_then(|cluster| write_refusal(object, cluster, why, now)));
     let why = (*why).to_owned();
     Decision::act_all(actions, Reason::Invalid { why })
@@ -128,7 +128,7 @@ fn refuse_by_name(
         "The RayCluster spec is invalid {}: {message}",
         place(object.key())
     );
-    let mut actions = vec![note(object, true, "InvalidRayClusterSpec", told)];
+    let mut actions = vec![warning(object, "InvalidRayClusterSpec", told)];
     actions.extend(write_refusal(object, cluster, &message, now));
     Decision::act_all(actions, Reason::Unsupported { field })
 }
@@ -243,5 +243,5 @@ fn write_status(object: &Object, old: &ClusterStatus, new: &ClusterStatus) -> Op
         return None;
     }
     let change = merge::between(&old.to_value(), &new.to_value())?;
-    Some(patch(object, Part::Status, json!({"status": change})))
+    Some(set_status(object, &change))
 }

@@ -11,9 +11,10 @@ use sundown_model::{Part, is_redacted};
 
 use super::plan::{Plan, obituary};
 use super::view::View;
+use crate::actions::patch;
 use crate::kinds::POD;
 use crate::ray::view::Pod;
-use crate::ray::{beside, name_of, patch, place, suffix};
+use crate::ray::{beside, name_of, place, suffix};
 
 /// How long a head that goes is waited for after its grace period. Two heads at once would split the
 /// workers; one on a lost node never goes. A node that is slow to say so would make it longer.

@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use serde_json::Value;
 use sundown_kinds::names::NodeType;
-use sundown_model::{ACTIONS_MAX, Action, KnownKind, Object, Propagation};
+use sundown_model::{ACTIONS_MAX, Action, Actions, KnownKind, Object, Propagation};
 
 use super::view::View;
+use crate::actions::{delete, note, warning};
 use crate::kinds::{POD, SERVICE};
 use crate::ray::view::Pod;
-use crate::ray::{Told, create, delete, name_of, note, place};
+use crate::ray::{Told, create, name_of, place};
 
 /// What one decision does.
 #[derive(Debug, Default)]
@@ -115,11 +116,11 @@ impl Plan {
     }
 
     pub(super) fn tell(&mut self, view: &View<'_>, reason: &str, message: String) {
-        self.notes.push(note(view.object, false, reason, message));
+        self.notes.push(note(view.object, reason, message));
     }
 
     pub(super) fn warn(&mut self, view: &View<'_>, reason: &str, message: String) {
-        self.notes.push(note(view.object, true, reason, message));
+        self.notes.push(warning(view.object, reason, message));
     }
 
     /// Wants to be asked again then, or before.
@@ -132,9 +133,8 @@ impl Plan {
         ACTIONS_MAX.saturating_sub(self.writes.len())
     }
 
-    pub(super) fn into_actions(self) -> Vec<Action> {
-        let all = self.writes.into_iter().chain(self.notes);
-        all.take(ACTIONS_MAX).collect()
+    pub(super) fn into_actions(self) -> Actions {
+        self.writes.into_iter().chain(self.notes).collect()
     }
 }
 

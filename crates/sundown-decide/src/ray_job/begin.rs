@@ -18,8 +18,9 @@ use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, View, later, seconds};
 use super::{head_service, reset, running, submit};
+use crate::actions::{patch, warning};
 use crate::kinds::{RAY_CLUSTER, SERVICE};
-use crate::ray::{Told, beside, create, note, patch, place, suffix, view};
+use crate::ray::{Told, beside, create, place, suffix, view};
 
 /// Nothing is done before the finalizer is stored, and nothing before the names are.
 pub(super) fn new(view: &View<'_>) -> Decision<Reason> {
@@ -211,7 +212,7 @@ fn without_cluster(view: &View<'_>) -> Decision<Reason> {
             place(&key)
         );
         let mut decision = wait(view, Reason::AwaitsCluster);
-        let told = note(view.object, true, "RayClusterNotFound", message);
+        let told = warning(view.object, "RayClusterNotFound", message);
         decision.actions.push(told);
         return decision;
     }
@@ -314,7 +315,7 @@ fn without_port(view: &View<'_>, next: RayJobStatus, service: &ObjectKey) -> Dec
         "The service {} has no port named dashboard, without which Ray cannot be asked: {field} needs one",
         place(service)
     );
-    let told = note(view.object, true, "DashboardPortNotFound", message.clone());
+    let told = warning(view.object, "DashboardPortNotFound", message.clone());
     let next = RayJobStatus { message, ..next };
     let mut decision = outcome::write(view, next, Reason::AwaitsDashboard);
     decision.actions.push(told);

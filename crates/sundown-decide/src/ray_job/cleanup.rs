@@ -13,7 +13,8 @@ use sundown_model::{Decision, Need, Object, Part, Propagation};
 use super::reason::Reason;
 use super::view::{Cluster, View, later};
 use super::{outcome, reset};
-use crate::ray::{delete, note, patch, place};
+use crate::actions::{delete, note, patch, warning};
+use crate::ray::place;
 
 /// On a `RayJob` whose logs somebody reads: what it ran on stays a moment longer, until the annotation is
 /// taken away. Whoever forgot it only delays.
@@ -82,7 +83,7 @@ fn uncovered(view: &View<'_>) -> Decision<Reason> {
         status.job_status.as_str(),
         status.job_deployment_status.as_str()
     );
-    let told = note(view.object, true, "UncoveredOutcome", message);
+    let told = warning(view.object, "UncoveredOutcome", message);
     Decision::act(told, Reason::Uncovered)
 }
 
@@ -167,7 +168,7 @@ fn perform(view: &View<'_>, policy: DeletionPolicy) -> Decision<Reason> {
         (DeletionPolicy::DeleteSelf, _) => Decision::act(delete(object, how), reason),
         (DeletionPolicy::DeleteCluster, Some(cluster)) => {
             let told = format!("Deleted cluster {}", place(cluster.key()));
-            let told = note(object, false, "DeletedRayCluster", told);
+            let told = note(object, "DeletedRayCluster", told);
             Decision::act_all(vec![delete(cluster, how), told], reason)
         }
         (DeletionPolicy::DeleteWorkers, Some(cluster)) => {
@@ -182,7 +183,7 @@ fn perform(view: &View<'_>, policy: DeletionPolicy) -> Decision<Reason> {
                 "Set the `suspend` field to true for all worker groups in cluster {}",
                 place(cluster.key())
             );
-            let told = note(object, false, "UpdatedRayCluster", told);
+            let told = note(object, "UpdatedRayCluster", told);
             Decision::act_all(vec![patch(cluster, Part::Main, change), told], reason)
         }
         (DeletionPolicy::DeleteCluster | DeletionPolicy::DeleteWorkers, None)

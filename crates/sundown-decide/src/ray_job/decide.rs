@@ -9,7 +9,8 @@ use super::outcome::Failure;
 use super::reason::Reason;
 use super::view::View;
 use super::{RayJobs, begin, cleanup, finalize, outcome, reset, running};
-use crate::ray::{note, place, unsupported, view};
+use crate::actions::warning;
+use crate::ray::{place, unsupported, view};
 
 /// Decides what a job needs.
 pub(super) fn decide(object: &Object, config: &RayJobs, sight: Sight<'_>) -> Decision<Reason> {
@@ -113,7 +114,7 @@ fn unsupported_field(view: &View<'_>) -> Option<String> {
 
 fn told(view: &View<'_>, flaw: &Flaw) -> Action {
     let message = format!("{}: {}", place(view.object.key()), flaw.why);
-    note(view.object, true, flaw.event, message)
+    warning(view.object, flaw.event, message)
 }
 
 fn refuse(view: &View<'_>, flaw: &Flaw) -> Decision<Reason> {
@@ -207,7 +208,7 @@ fn go_on_in_spite_of(view: &View<'_>, flaw: &Flaw) -> Decision<Reason> {
 /// Nothing can be read of it but that it goes: then it is not held.
 fn unreadable(object: &Object, why: String) -> Decision<Reason> {
     let message = format!("{}: {why}", place(object.key()));
-    let told = note(object, true, "InvalidRayJobSpec", message);
+    let told = warning(object, "InvalidRayJobSpec", message);
     if object.is_deleting() {
         return finalize::release_unread(object, told);
     }

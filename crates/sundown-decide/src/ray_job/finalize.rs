@@ -1,13 +1,12 @@
 //! The end of a `RayJob`: what it runs is stopped, within a bound, then it is let go.
 
-use serde_json::{Value, json};
 use sundown_kinds::constants::FINALIZER_RAY_JOB;
-use sundown_model::{Action, Decision, Object, Part};
+use sundown_model::{Action, Decision, Object};
 
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, View, later};
-use crate::ray::patch;
+use crate::actions::without_finalizer;
 
 /// Decides on a job that is being deleted.
 pub(super) fn decide(view: &View<'_>) -> Decision<Reason> {
@@ -46,17 +45,5 @@ pub(super) fn release_unread(object: &Object, told: Action) -> Decision<Reason> 
 }
 
 fn release(object: &Object) -> Action {
-    let others = object.finalizers().iter().map(|it| &**it);
-    let others: Vec<&str> = others.filter(|it| *it != FINALIZER_RAY_JOB).collect();
-    // A merge patch removes a field by null; an empty list would stay as an empty list.
-    let kept = if others.is_empty() {
-        Value::Null
-    } else {
-        json!(others)
-    };
-    patch(
-        object,
-        Part::Main,
-        json!({"metadata": {"finalizers": kept}}),
-    )
+    without_finalizer(object, FINALIZER_RAY_JOB)
 }

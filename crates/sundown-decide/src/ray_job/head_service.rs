@@ -14,8 +14,9 @@ use sundown_model::{Action, Decision, Object, Part, Write};
 use super::lapse::Lapse;
 use super::reason::Reason;
 use super::view::{Cluster, View, later};
+use crate::actions::{note, patch, warning};
 use crate::kinds::SERVICE;
-use crate::ray::{Told, beside, create, is_owned, merge, name_of, note, patch, place};
+use crate::ray::{Told, beside, create, is_owned, merge, name_of, place};
 
 /// The reasons of the events that the service cannot be had, or not moved.
 const REFUSED: &str = "FailedToCreateService";
@@ -72,7 +73,7 @@ fn plan(view: &View<'_>) -> Vec<Action> {
         };
         let failed = view.refusal(&key).map(|it| {
             let message = format!("Failed to create the service {place}, {}", it.message);
-            note(object, true, REFUSED, message)
+            warning(object, REFUSED, message)
         });
         let makes = create(object, &SERVICE, body, told);
         return [makes].into_iter().chain(failed).collect();
@@ -80,12 +81,12 @@ fn plan(view: &View<'_>) -> Vec<Action> {
     if !is_owned(present, object) {
         let why = "it exists and is not owned by this RayJob";
         let message = format!("Failed to create the service {place}, {why}");
-        return vec![note(object, true, REFUSED, message)];
+        return vec![warning(object, REFUSED, message)];
     }
     let selector = present.field("/spec/selector").cloned().unwrap_or_default();
     if selector[LABEL_CLUSTER] == body["spec"]["selector"][LABEL_CLUSTER] {
         let message = format!("Updated the service {place}");
-        let told = is_older(present, made).then(|| note(object, false, "UpdatedService", message));
+        let told = is_older(present, made).then(|| note(object, "UpdatedService", message));
         return told.into_iter().collect();
     }
     let Some(change) = merge::between(&selector, &body["spec"]["selector"]) else {
@@ -95,7 +96,7 @@ fn plan(view: &View<'_>) -> Vec<Action> {
     // That it was moved is told when it is seen.
     let failed = view.refusal(&key).map(|refusal| {
         let message = format!("Failed to update the service {place}, {}", refusal.message);
-        note(object, true, UNMOVED, message)
+        warning(object, UNMOVED, message)
     });
     let moves = patch(present, Part::Main, change);
     [moves].into_iter().chain(failed).collect()

@@ -1,13 +1,13 @@
 //! The status of a job, written when something changed; attempts are counted on the way.
 
-use serde_json::json;
 use sundown_kinds::ray_job::{DeploymentStatus, JobStatus, RayJobStatus};
-use sundown_model::{Action, Decision, Part};
+use sundown_model::{Action, Decision};
 
 use super::decide;
 use super::reason::Reason;
 use super::view::View;
-use crate::ray::{merge, note, patch};
+use crate::actions::{set_status, warning};
+use crate::ray::merge;
 
 /// Why an attempt failed, as in `status.reason`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +57,10 @@ pub(super) fn refused(
     event: &str,
     why: String,
 ) -> Decision<Reason> {
-    let told = note(view.object, true, event, why.clone());
+    let told = warning(view.object, event, why.clone());
     let message = why.clone();
     let status = change(view, RayJobStatus { message, ..next });
-    let actions = [again, told].into_iter().chain(status).collect();
+    let actions = [again, told].into_iter().chain(status);
     Decision::act_all(actions, Reason::Refused { why })
 }
 
@@ -96,7 +96,7 @@ pub(super) fn change(view: &View<'_>, mut next: RayJobStatus) -> Option<Action> 
         next.end_time = Some(view.now());
     }
     let change = merge::between(&present.to_value(), &next.to_value())?;
-    Some(patch(view.object, Part::Status, json!({"status": change})))
+    Some(set_status(view.object, &change))
 }
 
 /// One that was complete before an edit made its spec invalid ended then.

@@ -11,8 +11,9 @@ use sundown_model::{Action, Cache, Need, Object, ObjectKey, Part};
 
 use super::lapse::Lapse;
 use super::view::{Cluster, View, later};
+use crate::actions::patch;
 use crate::kinds::{POD, RAY_CLUSTER, RAY_JOB};
-use crate::ray::{beside, controller_key, controller_of, patch};
+use crate::ray::{beside, controller_key, controller_of};
 
 /// Which pods are waited for and since when, on the `RayJob`: neither an edit of it nor another controller begins
 /// the wait anew. An annotation, because upstream's definitions would prune a field.

@@ -10,7 +10,8 @@ use super::pods::{self, Standing};
 use super::reason::Reason;
 use super::stop::{self, Stop};
 use super::view::{Cluster, Submitter, View, later};
-use crate::ray::{delete, note, place};
+use crate::actions::{delete, note, warning};
+use crate::ray::place;
 
 /// Begins to suspend a job.
 pub(super) fn suspend(view: &View<'_>) -> Decision<Reason> {
@@ -127,7 +128,7 @@ fn beside_pods(view: &View<'_>, pods: &[ObjectKey]) -> Action {
         "{first}{others} of the last attempt did not end within {limit}s and may still run; it is not waited for \
          any longer"
     );
-    note(view.object, true, "PodsOfLastAttemptLeft", message)
+    warning(view.object, "PodsOfLastAttemptLeft", message)
 }
 
 /// Ends a submitter that outlives its attempt: it would wait for a Ray that is gone, or submit to it, for
@@ -154,7 +155,7 @@ fn delete_once(view: &View<'_>, object: &Object, reason: &str, what: &str) -> Ve
     let message = format!("{what} {}", place(object.key()));
     vec![
         delete(object, Propagation::Foreground),
-        note(view.object, false, reason, message),
+        note(view.object, reason, message),
     ]
 }
 

@@ -11,7 +11,8 @@ use super::lapse::Lapse;
 use super::outcome::Failure;
 use super::reason::Reason;
 use super::view::{FAILURE_COUNT_MIN, Submitter, Told, View, later};
-use crate::ray::{delete, place, quoting};
+use crate::actions::{delete, quoting};
+use crate::ray::place;
 
 /// How long a job that was told to stop may take before it is told again.
 const STOP_AGAIN: SignedDuration = SignedDuration::from_secs(5);

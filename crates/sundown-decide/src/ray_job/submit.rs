@@ -17,8 +17,9 @@ use super::outcome::{self, Failure};
 use super::reason::Reason;
 use super::running::{going, lost, unanswered};
 use super::view::{Cluster, Submitter, Told, View, later};
+use crate::actions::{patch, warning};
 use crate::kinds::JOB;
-use crate::ray::{self as shared, create, note, patch, place};
+use crate::ray::{self as shared, create, place};
 
 /// How old an answer about the session may be: it is only stored, and checked again with the submission.
 const SESSION_AGE_MAX: SignedDuration = SignedDuration::from_secs(10);
@@ -189,7 +190,7 @@ pub(super) fn by_job(view: &View<'_>, next: RayJobStatus, told: &Told<'_>) -> De
                 place(&key)
             );
             let mut decision = outcome::fail(view, next, Failure::Submission, text);
-            let told = note(view.object, true, "FailedToCreateRayJobSubmitter", message);
+            let told = warning(view.object, "FailedToCreateRayJobSubmitter", message);
             decision.actions.push(told);
             decision
         }
@@ -260,7 +261,7 @@ fn refused(
     if refusal.reason != RefusalReason::Invalid {
         return outcome::refused(view, next, again, event, why);
     }
-    let told = note(view.object, true, event, why.clone());
+    let told = warning(view.object, event, why.clone());
     let mut decision = outcome::fail(view, next, Failure::Submission, why);
     decision.actions.push(told);
     decision

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, Note, ObjectKey, Part, Patch, Write};
+use sundown_model::{ACTIONS_MAX, Action, Cache, Decision, ObjectKey, Part};
 
 use super::amounts::{Amounts, sum};
 use super::fit::{NodeView, Obstacle};
@@ -13,6 +13,7 @@ use super::view::{
     Cluster, PodView, awaited_cluster, cluster_of, is_head, is_initializing, is_pending,
     is_placed_on,
 };
+use crate::actions::{note, patch, set_status, warning};
 use crate::json::{after, items, text, written};
 use crate::kinds::{NODE, POD};
 use crate::pod::NODE_NAME;
@@ -226,24 +227,18 @@ pub(super) fn decide(cache: &Cache, now: Timestamp) -> Decision<Reason> {
     let bound = round.verdicts.iter().filter(is_bound).count();
     let waiting = round.verdicts.len() - bound;
     Decision {
-        needs: Vec::new(),
-        actions,
         wake_at: round.wake_at,
-        reason: Reason::Round { bound, waiting },
+        ..Decision::act_all(actions, Reason::Round { bound, waiting })
     }
 }
 
 fn bind(verdict: &Verdict<'_>) -> [Action; 2] {
     let pod = verdict.pod.object;
     let target = json!({ "target": { "kind": "Node", "name": NODE_NAME } });
-    let binding = Action::Api(Write::Patch {
-        at: pod.seen(),
-        part: Part::Binding,
-        patch: Patch::Merge(target),
-    });
+    let binding = patch(pod, Part::Binding, target);
     let (namespace, name) = (pod.key().namespace_str(), &pod.key().name);
     let message = format!("Successfully assigned {namespace}/{name} to {NODE_NAME}");
-    [binding, note(verdict, false, "Scheduled", message)]
+    [binding, note(pod, "Scheduled", message)]
 }
 
 /// What is told of a pod that waits; nothing when it stands in its condition.
@@ -254,7 +249,10 @@ fn tell(round: &Round<'_>, verdict: &Verdict<'_>, now: Timestamp) -> Vec<Action>
                 return Vec::new();
             };
             // In this order a round that is full between them loses neither.
-            vec![note(verdict, true, "FailedScheduling", message), mark]
+            vec![
+                warning(verdict.pod.object, "FailedScheduling", message),
+                mark,
+            ]
         }
         Reason::Gated => {
             let message = "Scheduling is blocked due to non-empty scheduling gates";
@@ -293,20 +291,5 @@ fn mark(verdict: &Verdict<'_>, reason: &str, message: &str, now: Timestamp) -> O
         Some(at) => conditions[at] = condition,
         None => conditions.push(condition),
     }
-    Some(Action::Api(Write::Patch {
-        at: pod.seen(),
-        part: Part::Status,
-        patch: Patch::Merge(json!({ "status": { "conditions": conditions } })),
-    }))
-}
-
-fn note(verdict: &Verdict<'_>, warning: bool, reason: &str, message: String) -> Action {
-    Action::Tell(Note {
-        about: verdict.pod.object.key().clone(),
-        uid: verdict.pod.object.uid().clone(),
-        warning,
-        reason: reason.into(),
-        message,
-        quote: String::new(),
-    })
+    Some(set_status(pod, &json!({ "conditions": conditions })))
 }

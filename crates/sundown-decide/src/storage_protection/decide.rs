@@ -1,12 +1,10 @@
 //! When deleted storage may go.
 
-use serde_json::{Value, json};
-use sundown_model::{
-    Action, Cache, Decision, Facts, KnownKind, Need, Object, ObjectKey, Part, Patch, Uid, Write,
-};
+use sundown_model::{Cache, Decision, Facts, KnownKind, Need, Object, ObjectKey, Uid};
 
 use super::reason::Reason;
 use super::view;
+use crate::actions::without_finalizer;
 use crate::kinds::{CLAIM, CLAIM_PROTECTION, POD, VOLUME_PROTECTION};
 
 /// Decides whether a claim is let go.
@@ -34,14 +32,14 @@ pub(super) fn volume(volume: &Object, cache: &Cache, facts: &Facts) -> Decision<
     }
     let claim = view::claim_of(volume).filter(|_| view::is_bound(volume));
     let Some((key, uid)) = claim else {
-        return Decision::act(release(volume, VOLUME_PROTECTION), Reason::Unused);
+        return Decision::act(without_finalizer(volume, VOLUME_PROTECTION), Reason::Unused);
     };
     let is_same = |it: &Uid| uid.as_ref().is_none_or(|uid| uid == it);
     if cache.get(&key).is_some_and(|it| is_same(it.uid())) {
         return Decision::idle(Reason::InUse { by: vec![key] });
     }
     if uid.is_some_and(|uid| cache.is_gone(&uid)) {
-        return Decision::act(release(volume, VOLUME_PROTECTION), Reason::Unused);
+        return Decision::act(without_finalizer(volume, VOLUME_PROTECTION), Reason::Unused);
     }
     release_after(&CLAIM, volume, VOLUME_PROTECTION, cache, facts)
 }
@@ -66,27 +64,11 @@ fn release_after(
     let since = cache.seen_step(object.key()).unwrap_or_default();
     let users = users.resource();
     if facts.is_fresh(&users, since) || cache.catalog().get(&users).is_none() {
-        return Decision::act(release(object, finalizer), Reason::Unused);
+        return Decision::act(without_finalizer(object, finalizer), Reason::Unused);
     }
     let blind = Some(users.clone()).filter(|it| !cache.is_synced(it));
     Decision::need(
         vec![Need::Barrier(vec![users])],
         Reason::AwaitsObservation { blind },
     )
-}
-
-fn release(object: &Object, finalizer: &str) -> Action {
-    let keep = object.finalizers().iter().filter(|it| &***it != finalizer);
-    let keep: Vec<&str> = keep.map(|it| &**it).collect();
-    // A merge patch removes a field by null; an empty list would stay as an empty list.
-    let keep = if keep.is_empty() {
-        Value::Null
-    } else {
-        json!(keep)
-    };
-    Action::Api(Write::Patch {
-        at: object.seen(),
-        part: Part::Main,
-        patch: Patch::Merge(json!({ "metadata": { "finalizers": keep } })),
-    })
 }

@@ -53,7 +53,7 @@ fn decide(scene: &Scene<StorageProtection>, about: &A) -> Decision<Reason> {
 #[track_caller]
 fn finalizers_left(decision: &Decision<Reason>) -> Value {
     assert_eq!(decision.reason, Reason::Unused);
-    match decision.actions.as_slice() {
+    match &decision.actions[..] {
         [
             Action::Api(Write::Patch {
                 part: Part::Main,

@@ -1,13 +1,14 @@
 //! The TTL rule.
 
 use jiff::{SignedDuration, Timestamp};
-use sundown_model::{Action, Decision, Propagation, Write};
+use sundown_model::{Decision, Propagation};
 
 use super::reason::Reason;
 use super::view::{Finish, JobView};
+use crate::actions::delete;
 
 /// Decides whether a finished job has outlived its TTL.
-pub(super) fn decide(job: &JobView, now: Timestamp) -> Decision<Reason> {
+pub(super) fn decide(job: &JobView<'_>, now: Timestamp) -> Decision<Reason> {
     if job.is_deleting {
         return Decision::idle(Reason::AlreadyDeleting);
     }
@@ -26,9 +27,6 @@ pub(super) fn decide(job: &JobView, now: Timestamp) -> Decision<Reason> {
     if now < due_at {
         return Decision::wake_at(due_at, Reason::NotDue { due_at });
     }
-    let delete = Write::Delete {
-        at: job.seen.clone(),
-        how: Propagation::Foreground,
-    };
-    Decision::act(Action::Api(delete), Reason::Expired { due_at })
+    let goes = delete(job.object, Propagation::Foreground);
+    Decision::act(goes, Reason::Expired { due_at })
 }

@@ -115,7 +115,7 @@ fn deletes_in_foreground_exactly_what_it_saw() {
         at: seen,
         how: Propagation::Foreground,
     };
-    assert_eq!(decision.actions, vec![Action::Api(delete)]);
+    assert_eq!(*decision.actions, [Action::Api(delete)]);
 }
 
 #[test]

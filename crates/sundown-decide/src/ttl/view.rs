@@ -2,15 +2,15 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use sundown_model::{Object, Seen};
+use sundown_model::Object;
 
 /// The fields that a watch has to keep.
 pub(super) const FIELDS: &[&str] = &["/spec/ttlSecondsAfterFinished", "/status/conditions"];
 
 /// A job, as far as its TTL is concerned.
 #[derive(Debug, Clone)]
-pub(super) struct JobView {
-    pub(super) seen: Seen,
+pub(super) struct JobView<'a> {
+    pub(super) object: &'a Object,
     pub(super) is_deleting: bool,
     pub(super) ttl_seconds: Option<i64>,
     pub(super) finish: Finish,
@@ -25,10 +25,10 @@ pub(super) enum Finish {
     TimeMissing,
 }
 
-impl JobView {
-    pub(super) fn of(job: &Object) -> Self {
+impl<'a> JobView<'a> {
+    pub(super) fn of(job: &'a Object) -> Self {
         Self {
-            seen: job.seen(),
+            object: job,
             is_deleting: job.is_deleting(),
             ttl_seconds: job
                 .field("/spec/ttlSecondsAfterFinished")
