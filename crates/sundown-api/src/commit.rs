@@ -111,8 +111,8 @@ impl Commit {
         &self.transaction
     }
 
-    /// Commits whatever happened in between: the race of kubernetes#77988, for the simulator, which
-    /// has to find it. No server calls this.
+    /// Commits whatever happened in between: the race of kubernetes#77988, which the simulator has to find.
+    #[cfg(feature = "mutants")]
     pub fn forget_reads(&mut self) {
         self.transaction.reads.clear();
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::OptionFuture;
 use kube::Client;
-use sundown_engine::{Brake, Engine, Input, flight::Record};
+use sundown_engine::{Brake, Engine, Input, SentEffect, flight::Record};
 use tokio::sync::{mpsc, watch};
 
 use crate::beyond::Nobody;
@@ -172,7 +172,7 @@ impl Driver {
             // Never the whole effect: it holds what manifests hold.
             tracing::debug!(id = ?effect.id(), what = effect.name(), "start");
             if self.recorder.is_some() {
-                started.push(effect.clone());
+                started.push(SentEffect::from(&effect));
             }
             effects.start(effect);
         }

@@ -22,9 +22,9 @@ impl fmt::Debug for EffectId {
     }
 }
 
-/// Something that shall be done outside.
+/// Something that shall be done outside. A write can be sent; a record has a form of it that cannot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub enum Effect {
+pub enum Effect<W = Write> {
     /// Ask what is served.
     Discover { id: EffectId },
     /// One page of a consistent list.
@@ -61,7 +61,7 @@ pub enum Effect {
         ty: Arc<ResourceType>,
         form: Form,
         by: String,
-        write: Write,
+        write: W,
     },
     /// Ask beyond the API server.
     Ask { id: EffectId, question: Question },
@@ -73,7 +73,7 @@ pub enum Effect {
     },
 }
 
-impl Effect {
+impl<W> Effect<W> {
     /// The id under which the answer is expected.
     pub fn id(&self) -> EffectId {
         match self {

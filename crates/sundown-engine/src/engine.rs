@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Cache, Change, Controller, Facts, Interest, Note, ObjectKey, Question, Sight, Step, Uid, What,
-    Write,
 };
 
 use crate::backoff;
@@ -16,6 +15,7 @@ use crate::effect::{Brake, Effect, EffectId, Input};
 use crate::explain::Explanation;
 use crate::lapse::{Lapse, Patience};
 use crate::queue::Resolved;
+use crate::sent::SentWrite;
 use crate::slot::{Runs, Slot};
 use crate::streams::{CRDS, Sink, Streams};
 
@@ -59,6 +59,8 @@ pub(crate) struct State {
     pub(crate) streams: Streams,
     pub(crate) barriers: Barriers,
     pub(crate) flights: BTreeMap<EffectId, Flight>,
+    /// Empty between turns, and so in what is saved.
+    #[serde(skip)]
     pub(crate) outbox: VecDeque<Effect>,
     /// Marks of the notes that were told.
     pub(crate) told: BTreeSet<u64>,
@@ -79,7 +81,7 @@ pub(crate) enum Flight {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         births: Vec<Birth>,
     },
-    Write(Write),
+    Write(SentWrite),
     Ask {
         question: Question,
         asked: Option<Step>,

@@ -10,6 +10,7 @@ use sundown_model::{
 
 use crate::effect::Brake;
 use crate::engine::Birth;
+use crate::sent::SentWrite;
 
 /// Whether a write may leave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,8 +112,8 @@ pub(crate) fn mark(note: &Note) -> u64 {
 }
 
 /// What a read may prove about a write that was to be told of; None: nothing, or nobody's.
-pub(crate) fn birth(by: &str, write: &Write) -> Option<Birth> {
-    let Write::Create(draft) = write else {
+pub(crate) fn birth(by: &str, write: &SentWrite) -> Option<Birth> {
+    let SentWrite::Create(draft) = write else {
         return None;
     };
     let owners = draft.body["metadata"]["ownerReferences"].as_array()?;

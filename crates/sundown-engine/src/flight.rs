@@ -14,8 +14,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::effect::{Effect, Input};
+use crate::effect::Input;
 use crate::engine::Engine;
+use crate::sent::SentEffect;
 
 pub use veil::Veil;
 
@@ -37,7 +38,7 @@ pub enum Record {
     Turn {
         at: Timestamp,
         inputs: Vec<Input>,
-        effects: Vec<Effect>,
+        effects: Vec<SentEffect>,
     },
 }
 
@@ -63,12 +64,15 @@ impl Record {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Replayed {
     /// The engine did the same; what it did.
-    Same { at: Timestamp, effects: Vec<Effect> },
+    Same {
+        at: Timestamp,
+        effects: Vec<SentEffect>,
+    },
     /// The engine did something else: another version, or a defect in its determinism.
     Differs {
         at: Timestamp,
-        recorded: Vec<Effect>,
-        now: Vec<Effect>,
+        recorded: Vec<SentEffect>,
+        now: Vec<SentEffect>,
     },
 }
 
@@ -94,7 +98,8 @@ pub fn replay(engine: &mut Engine, record: Record) -> Result<Option<Replayed>, S
             for input in inputs {
                 engine.take(input, at);
             }
-            let effects: Vec<_> = std::iter::from_fn(|| engine.next(at)).collect();
+            let effects = std::iter::from_fn(|| engine.next(at));
+            let effects: Vec<_> = effects.map(|it| SentEffect::from(&it)).collect();
             if is_same(&effects, &recorded) {
                 return Ok(Some(Replayed::Same { at, effects }));
             }
@@ -108,12 +113,12 @@ pub fn replay(engine: &mut Engine, record: Record) -> Result<Option<Replayed>, S
 }
 
 /// Whether effects are the same: what is hidden, and what was made of it, does not count.
-fn is_same(one: &[Effect], other: &[Effect]) -> bool {
+fn is_same(one: &[SentEffect], other: &[SentEffect]) -> bool {
     first_difference(one, other).is_none()
 }
 
 /// Where effects first differ, in words; what is hidden, and what was made of it, does not count.
-pub fn first_difference(recorded: &[Effect], now: &[Effect]) -> Option<String> {
+pub fn first_difference(recorded: &[SentEffect], now: &[SentEffect]) -> Option<String> {
     let veil = Veil::alike();
     difference("", &veil.over(recorded), &veil.over(now))
 }

@@ -9,6 +9,7 @@ use sundown_model::{Action, Need, Note, Object, ObjectKey, Question, Write};
 use crate::effect::{Effect, EffectId};
 use crate::engine::{Birth, Engine, Flight};
 use crate::exit::{self, Pass};
+use crate::sent::SentWrite;
 use crate::slot::Proposal;
 
 /// How many notes are remembered as told; beyond it all are forgotten, and told once more at most.
@@ -124,7 +125,9 @@ impl Engine {
         let form = self.state.streams.form(&key.resource);
         let id = self.new_id();
         let by = self.slots[index].name().to_owned();
-        self.state.flights.insert(id, Flight::Write(write.clone()));
+        self.state
+            .flights
+            .insert(id, Flight::Write((&write).into()));
         self.state.outbox.push_back(Effect::Write {
             id,
             ty,
@@ -138,8 +141,10 @@ impl Engine {
     /// Tells what was to be told once a write was done, in the name of whoever asked for it.
     ///
     /// Assumes: those who wait for the write do so still.
-    pub(crate) fn tell_of(&mut self, id: EffectId, write: &Write, now: Timestamp) {
-        let Write::Create(draft) = write else { return };
+    pub(crate) fn tell_of(&mut self, id: EffectId, write: &SentWrite, now: Timestamp) {
+        let SentWrite::Create(draft) = write else {
+            return;
+        };
         let asked = self.slots.iter().position(|slot| slot.waits_for(id));
         if let (Some(note), Some(index)) = (&draft.told, asked) {
             self.tell_late(index, note, now);
@@ -149,7 +154,7 @@ impl Engine {
     /// Lets a read say whether a write was done whose answer did not.
     ///
     /// Assumes: those who wait for the write do so still.
-    pub(crate) fn prove_by(&mut self, read: EffectId, id: EffectId, write: &Write) {
+    pub(crate) fn prove_by(&mut self, read: EffectId, id: EffectId, write: &SentWrite) {
         let asked = self.slots.iter().find(|slot| slot.waits_for(id));
         let birth = asked.and_then(|slot| exit::birth(slot.name(), write));
         if let Some(Flight::Get { births, .. }) = self.state.flights.get_mut(&read) {

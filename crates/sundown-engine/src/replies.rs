@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use sundown_model::{
     Answer, Change, LiveFact, Object, ObjectKey, Outcome, Part, Refusal, RefusalFact,
-    RefusalReason, Uid, Write,
+    RefusalReason, Uid,
 };
 
 use crate::effect::{EffectId, Failure};
@@ -14,6 +14,7 @@ use crate::engine::{Engine, Flight};
 use crate::exit;
 use crate::lapse::Lapse;
 use crate::queue::{Pause, Resolved};
+use crate::sent::SentWrite;
 use crate::streams::{Sink, put};
 
 impl Engine {
@@ -67,7 +68,7 @@ impl Engine {
         let Some(Flight::Write(write)) = self.state.flights.remove(&id) else {
             return Vec::new();
         };
-        if let Write::Create(draft) = &write
+        if let SentWrite::Create(draft) = &write
             && exit::is_event(draft)
         {
             return Vec::new();
@@ -99,10 +100,10 @@ impl Engine {
             }
             Outcome::Unknown => {
                 // It may have been written: who writes at most once a second counts from here.
-                if let Write::Patch { at, part, .. } = &write
+                if let SentWrite::Patch { at, part, .. } = &write
                     && *part == Part::Status
                 {
-                    self.state.facts.set_written(at.key().clone(), now);
+                    self.state.facts.set_written(at.key.clone(), now);
                 }
                 self.read_again(id, &write, Pause::Always, now)
             }
@@ -112,11 +113,11 @@ impl Engine {
     fn refused(
         &mut self,
         id: EffectId,
-        write: &Write,
+        write: &SentWrite,
         refusal: &Refusal,
         now: Timestamp,
     ) -> Vec<Change> {
-        let seen_before = !matches!(write, Write::Create(_));
+        let seen_before = !matches!(write, SentWrite::Create(_));
         match refusal.reason {
             RefusalReason::NotFound if seen_before => self.gone(id, write, now),
             RefusalReason::Conflict | RefusalReason::AlreadyExists => {
@@ -142,22 +143,28 @@ impl Engine {
 
     /// Remembers that a write was done: what kept it from being done before is over. A status that stayed as it was
     /// has not been written: the next try has its pause from that.
-    fn note_accepted(&mut self, write: &Write, key: &ObjectKey, is_changed: bool, now: Timestamp) {
+    fn note_accepted(
+        &mut self,
+        write: &SentWrite,
+        key: &ObjectKey,
+        is_changed: bool,
+        now: Timestamp,
+    ) {
         let facts = &mut self.state.facts;
         match write {
-            Write::Delete { .. } | Write::Finish { .. } => facts.clear_refused_delete(key),
-            Write::Patch { part, .. } if *part == Part::Status => {
+            SentWrite::Delete { .. } | SentWrite::Finish { .. } => facts.clear_refused_delete(key),
+            SentWrite::Patch { part, .. } if *part == Part::Status => {
                 if is_changed {
                     facts.set_written(key.clone(), now);
                 }
             }
-            Write::Patch { .. } | Write::Create(_) => facts.clear_refusal(key),
+            SentWrite::Patch { .. } | SentWrite::Create(_) => facts.clear_refusal(key),
         }
     }
 
     /// Remembers why an object could not be made, changed or deleted. That the server is busy says nothing about
     /// it.
-    fn remember(&mut self, write: &Write, refusal: &Refusal, now: Timestamp) -> Vec<Change> {
+    fn remember(&mut self, write: &SentWrite, refusal: &Refusal, now: Timestamp) -> Vec<Change> {
         if refusal.reason == RefusalReason::Busy {
             return Vec::new();
         }
@@ -168,29 +175,31 @@ impl Engine {
         };
         let facts = &mut self.state.facts;
         match write {
-            Write::Create(draft) => {
+            SentWrite::Create(draft) => {
                 facts.set_refusal(draft.key.clone(), fact);
                 Vec::new()
             }
-            Write::Delete { at, .. } => {
-                facts.set_refused_delete(at.key().clone(), at.uid().clone(), fact);
-                vec![Change::Refused(at.key().clone())]
+            SentWrite::Delete { at, .. } => {
+                facts.set_refused_delete(at.key.clone(), at.uid.clone(), fact);
+                vec![Change::Refused(at.key.clone())]
             }
-            Write::Patch { at, part, .. } if *part == Part::Main => {
-                facts.set_refusal(at.key().clone(), fact);
+            SentWrite::Patch { at, part, .. } if *part == Part::Main => {
+                facts.set_refusal(at.key.clone(), fact);
                 Vec::new()
             }
-            Write::Patch { .. } | Write::Finish { .. } => Vec::new(),
+            SentWrite::Patch { .. } | SentWrite::Finish { .. } => Vec::new(),
         }
     }
 
     /// The incarnation that a write addressed is no more.
-    fn gone(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
+    fn gone(&mut self, id: EffectId, write: &SentWrite, now: Timestamp) -> Vec<Change> {
         let changes = match write {
-            Write::Create(_) => Vec::new(),
-            Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => {
-                self.state.facts.clear_refused_delete(at.key());
-                self.removed(at.key(), at.uid())
+            SentWrite::Create(_) => Vec::new(),
+            SentWrite::Patch { at, .. }
+            | SentWrite::Delete { at, .. }
+            | SentWrite::Finish { at } => {
+                self.state.facts.clear_refused_delete(&at.key);
+                self.removed(&at.key, &at.uid)
             }
         };
         self.resolve(id, Resolved::Done, now);
@@ -202,7 +211,7 @@ impl Engine {
     fn read_again(
         &mut self,
         id: EffectId,
-        write: &Write,
+        write: &SentWrite,
         pause: Pause,
         now: Timestamp,
     ) -> Vec<Change> {
@@ -213,8 +222,8 @@ impl Engine {
     }
 
     /// Lets whoever waits for a write wait for a read of its target instead.
-    fn read_instead(&mut self, id: EffectId, write: &Write, now: Timestamp) -> Vec<Change> {
-        let key = exit::target(write).0.clone();
+    fn read_instead(&mut self, id: EffectId, write: &SentWrite, now: Timestamp) -> Vec<Change> {
+        let key = write.key().clone();
         match self.read(&key) {
             Some(read) => {
                 self.prove_by(read, id, write);
@@ -287,11 +296,11 @@ impl Engine {
 /// Whether a write left its object as it was: a schema prunes what it says, or a webhook puts back what it takes. The
 /// next decision is the same one, so that this counts as a failure: it would else be sent again at once, for
 /// ever.
-fn is_as_before(write: &Write, object: &Object) -> bool {
+fn is_as_before(write: &SentWrite, object: &Object) -> bool {
     match write {
-        Write::Create(_) => false,
-        Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => {
-            object.seen() == *at
+        SentWrite::Create(_) => false,
+        SentWrite::Patch { at, .. } | SentWrite::Delete { at, .. } | SentWrite::Finish { at } => {
+            at.is(object)
         }
     }
 }

@@ -153,7 +153,7 @@ pub enum Action {
 }
 
 /// A write to the API server. Nothing that exists can be touched without having been seen.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Write {
     Create(Arc<Draft>),
     Patch {

@@ -71,7 +71,7 @@ impl Position {
 ///
 /// It can only be taken from an [`Object`] that an API server showed, so an unguarded delete or
 /// patch cannot be written down.
-#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Seen {
     key: ObjectKey,
     uid: Uid,

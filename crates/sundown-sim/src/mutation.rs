@@ -10,6 +10,8 @@ mod rules;
 
 use jiff::SignedDuration;
 use serde_json::Value;
+#[cfg(feature = "mutants")]
+use sundown_api::{Commit, Method, Request};
 use sundown_decide::ray_job::Limits;
 #[cfg(feature = "mutants")]
 use sundown_decide::ray_job::{Lapse, RayJobs};
@@ -35,6 +37,7 @@ pub enum Mutation {
     /// The TTL controller deletes without the revision that it judged.
     TtlWithoutRv,
     /// kubernetes#77988: a DELETE and an added finalizer race in the server.
+    #[cfg(feature = "mutants")]
     DeleteRacesFinalizer,
     /// A write whose answer was lost is taken for one that was not made.
     LostReplyIsFailure,
@@ -93,6 +96,7 @@ impl Mutation {
     pub const ALL: &'static [Self] = &[
         Self::CollectWithoutRv,
         Self::TtlWithoutRv,
+        #[cfg(feature = "mutants")]
         Self::DeleteRacesFinalizer,
         Self::LostReplyIsFailure,
         Self::FenceIgnored,
@@ -168,6 +172,7 @@ impl Mutation {
                 "the collector deletes what was adopted in between",
             ),
             Self::TtlWithoutRv => ("ttl-without-rv", "a job goes although its TTL was raised"),
+            #[cfg(feature = "mutants")]
             Self::DeleteRacesFinalizer => (
                 "kubernetes#77988",
                 "an object goes although its finalizer was acknowledged",
@@ -226,7 +231,6 @@ impl Mutation {
         match self {
             Self::CollectWithoutRv
             | Self::TtlWithoutRv
-            | Self::DeleteRacesFinalizer
             | Self::LostReplyIsFailure
             | Self::FenceIgnored
             | Self::IntentIgnored
@@ -242,7 +246,8 @@ impl Mutation {
             | Self::EventsStay
             | Self::RetriesAtOnce => true,
             #[cfg(feature = "mutants")]
-            Self::Collects(_)
+            Self::DeleteRacesFinalizer
+            | Self::Collects(_)
             | Self::Empties(_)
             | Self::FollowsTwice
             | Self::Fails(_)
@@ -265,10 +270,9 @@ impl Mutation {
             Self::CountsTwice => Some(("job-of-three", Variant::CrashBefore)),
             Self::CreatesAgain => Some(("job-of-three", Variant::LostApplied)),
             Self::ClaimsStay => Some(("namespace-with-a-claim", Variant::CrashBefore)),
-            Self::CollectWithoutRv
-            | Self::TtlWithoutRv
-            | Self::DeleteRacesFinalizer
-            | Self::LostReplyIsFailure => None,
+            Self::CollectWithoutRv | Self::TtlWithoutRv | Self::LostReplyIsFailure => None,
+            #[cfg(feature = "mutants")]
+            Self::DeleteRacesFinalizer => None,
             Self::EventsStay => Some(("event-expires", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
             Self::Empties(lapse) => Some((rules::empties_story(lapse), Variant::CrashBefore)),
@@ -298,6 +302,14 @@ impl Mutation {
             .iter()
             .copied()
             .find(|mutation| mutation.expected().name == name)
+    }
+
+    /// Changes a write between its decision and its place in the order of commits.
+    #[cfg(feature = "mutants")]
+    pub(crate) fn on_commit(self, request: &Request, commit: &mut Commit) {
+        if self == Self::DeleteRacesFinalizer && request.method == Method::Delete {
+            commit.forget_reads();
+        }
     }
 
     /// Changes a request on its way out.

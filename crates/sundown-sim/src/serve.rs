@@ -10,7 +10,6 @@ use sundown_model::{Catalog, ObjectKey, ResourceType};
 use crate::checks::{self, Violation};
 use crate::fault::Meddle;
 use crate::ledger::{Actor, Event, Version};
-use crate::mutation::Mutation;
 use crate::op::Op;
 use crate::scenario::Stage;
 use crate::world::{GUARDIAN, HOLD_FINALIZER, World};
@@ -45,7 +44,7 @@ impl World {
             if let Some((meddle, key)) = meddle.take() {
                 self.meddle(*meddle, key);
             }
-            let mut commit = match verdict {
+            let commit = match verdict {
                 Verdict::Answer(response) => {
                     return Ended::Answered(response.code, response.body);
                 }
@@ -57,11 +56,14 @@ impl World {
                 }
                 Verdict::Commit(commit) => commit,
             };
-            if self.mutation == Some(Mutation::DeleteRacesFinalizer)
-                && request.method == Method::Delete
-            {
-                commit.forget_reads();
-            }
+            #[cfg(feature = "mutants")]
+            let commit = {
+                let mut commit = commit;
+                if let Some(mutation) = self.mutation {
+                    mutation.on_commit(request, &mut commit);
+                }
+                commit
+            };
             let before = self.server.clone();
             if let Ok(response) = self.server.commit(&commit, now) {
                 self.record(&before, request, by);

@@ -6,7 +6,7 @@ mod tests;
 
 use jiff::Timestamp;
 use sundown_engine::flight::{Record, Veil, first_difference, replay};
-use sundown_engine::{Effect, Engine, Input};
+use sundown_engine::{Effect, Engine, Input, SentEffect};
 use sundown_model::{DeedOutcome, Reply, node, ray};
 
 use crate::scenario::Scenario;
@@ -97,11 +97,12 @@ impl Tape {
 
     /// The engine was asked for an effect.
     pub(crate) fn gave(&mut self, effect: Option<&Effect>, engine: &Engine, now: Timestamp) {
-        let effects: Vec<Effect> = effect.cloned().into_iter().collect();
+        let effects: Vec<_> = effect.map(SentEffect::from).into_iter().collect();
         let Some((fresh, second)) = &mut self.engines else {
             return;
         };
-        let again: Vec<Effect> = second.next(now).into_iter().collect();
+        let again = second.next(now);
+        let again: Vec<_> = again.iter().map(SentEffect::from).collect();
         let difference = first_difference(&effects, &again);
         self.recording
             .differences

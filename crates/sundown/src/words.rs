@@ -1,7 +1,9 @@
 //! What the engine sees and does, in words.
 
-use sundown_engine::{Effect, Input, WatchEvent, deed_in_words, question_in_words};
-use sundown_model::{Blocker, DeedOutcome, Outcome, Part, Propagation, Reply, Write, node};
+use sundown_engine::{
+    Effect, Input, SentEffect, SentWrite, WatchEvent, deed_in_words, question_in_words,
+};
+use sundown_model::{Blocker, DeedOutcome, Outcome, Part, Propagation, Reply, node};
 
 /// What keeps an object from going.
 pub(crate) fn blocker(blocker: &Blocker) -> String {
@@ -91,7 +93,7 @@ fn watched(event: &WatchEvent) -> String {
 }
 
 /// What is to be done outside.
-pub(crate) fn effect(effect: &Effect) -> String {
+pub(crate) fn effect(effect: &SentEffect) -> String {
     let id = effect.id();
     match effect {
         Effect::Discover { .. } => format!("{id:?} ask what is served"),
@@ -110,17 +112,17 @@ pub(crate) fn effect(effect: &Effect) -> String {
 }
 
 /// What a write does.
-pub(crate) fn change(write: &Write) -> String {
+pub(crate) fn change(write: &SentWrite) -> String {
     match write {
-        Write::Create(draft) => format!("create {}", draft.key),
-        Write::Patch { at, part, .. } => match part {
+        SentWrite::Create(draft) => format!("create {}", draft.key),
+        SentWrite::Patch { at, part, .. } => match part {
             Part::Main => format!("patch {at:?}"),
             Part::Status => format!("patch the status of {at:?}"),
             Part::Finalize => format!("finalize {at:?}"),
             Part::Binding => format!("bind {at:?} to its node"),
         },
-        Write::Finish { at } => format!("finish the deletion of {at:?}"),
-        Write::Delete { at, how } => match how {
+        SentWrite::Finish { at } => format!("finish the deletion of {at:?}"),
+        SentWrite::Delete { at, how } => match how {
             Propagation::Background => format!("delete {at:?}"),
             Propagation::Foreground => format!("delete {at:?} after its dependents"),
             Propagation::Orphan => format!("delete {at:?}, keep its dependents"),

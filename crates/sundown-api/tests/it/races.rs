@@ -132,3 +132,20 @@ fn gives_a_recreated_object_another_uid() {
     assert_eq!(world.delete(&path, &options).code, 409);
     assert_eq!(world.get(&path).uid(), second.uid());
 }
+
+/// What a `Commit` answers that cannot forget what it was decided on.
+struct CannotForget;
+
+/// A method of `Commit` itself would come before this one, and the test below would not compile.
+trait Forgets {
+    fn forget_reads(&mut self) -> CannotForget {
+        CannotForget
+    }
+}
+
+impl Forgets for sundown_api::Commit {}
+
+#[test]
+fn no_server_can_commit_whatever_happened_since_the_decision() {
+    let _: fn(&mut sundown_api::Commit) -> CannotForget = |commit| commit.forget_reads();
+}

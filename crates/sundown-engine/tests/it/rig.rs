@@ -6,7 +6,9 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_engine::flight::{Record, Veil};
-use sundown_engine::{Config, Effect, EffectId, Engine, Failure, Input, Page, WatchEvent};
+use sundown_engine::{
+    Config, Effect, EffectId, Engine, Failure, Input, Page, SentEffect, WatchEvent,
+};
 use sundown_model::{
     Catalog, Form, KnownKind, Object, ObjectKey, Outcome, Position, Refusal, RefusalReason,
     Resource, ResourceType, Rv, Verb, Write,
@@ -265,7 +267,7 @@ impl Rig {
         self.turns.push(Record::Turn {
             at: self.now,
             inputs: std::mem::take(&mut self.inputs),
-            effects: effects.clone(),
+            effects: effects.iter().map(SentEffect::from).collect(),
         });
         effects
     }

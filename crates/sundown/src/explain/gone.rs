@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sundown_driver::read_flight;
 use sundown_engine::flight::{Record, replay};
-use sundown_engine::{Effect, Engine, Input, WatchEvent};
-use sundown_model::{ObjectKey, Write};
+use sundown_engine::{Effect, Engine, Input, SentEffect, WatchEvent};
+use sundown_model::ObjectKey;
 
 use crate::complaint::Complaint;
 use crate::sim::engine_of;
@@ -70,7 +70,7 @@ fn seen(at: Timestamp, inputs: &[Input], key: &ObjectKey) -> Vec<Trace> {
 fn written(
     at: Timestamp,
     inputs: &[Input],
-    effects: &[Effect],
+    effects: &[SentEffect],
     key: &ObjectKey,
     engine: Option<&Engine>,
 ) -> Vec<Trace> {
@@ -79,7 +79,7 @@ fn written(
         let Effect::Write { by, write, .. } = effect else {
             continue;
         };
-        if target(write) == key {
+        if write.key() == key {
             traces.push(Trace {
                 at,
                 what: format!("{by}: {}", words::change(write)),
@@ -105,11 +105,4 @@ fn reason(
     let explanations = engine.explain(key, at);
     let said = explanations.into_iter().find(|it| it.controller == by);
     said.map(|explanation| explanation.sentence)
-}
-
-fn target(write: &Write) -> &ObjectKey {
-    match write {
-        Write::Create(draft) => &draft.key,
-        Write::Patch { at, .. } | Write::Delete { at, .. } | Write::Finish { at } => at.key(),
-    }
 }

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use sundown_driver::{Flight, controllers::Selection, read_flight};
 use sundown_engine::flight::{Record, Replayed, replay};
-use sundown_engine::{Config, Effect, Engine, Input};
+use sundown_engine::{Config, Engine, Input, SentEffect};
 
 use crate::arguments::Output;
 use crate::complaint::Complaint;
@@ -108,7 +108,7 @@ fn tell_turn(
     output: Output,
 ) -> Result<(), Complaint> {
     let (Replayed::Same { at, .. } | Replayed::Differs { at, .. }) = replayed;
-    let said = |effects: &[Effect]| effects.iter().map(words::effect).collect::<Vec<_>>();
+    let said = |effects: &[SentEffect]| effects.iter().map(words::effect).collect::<Vec<_>>();
     let seen: Vec<_> = inputs.iter().map(words::input).collect();
     let (done, recorded) = match replayed {
         Replayed::Same { effects, .. } => (said(effects), None),
