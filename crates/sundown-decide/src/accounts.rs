@@ -2,13 +2,10 @@
 //!
 //! Only for a control plane of our own: a cluster has a controller for it.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use serde_json::json;
 use sundown_model::{
-    Cache, Change, Controller, Decision, Draft, Explain, Grant, Interest, Object, ObjectKey,
-    Permit, Scope, Sight,
+    Cache, Controller, Decision, Draft, Explain, Grant, Interest, Object, ObjectKey, Permit, Scope,
+    Sight,
 };
 
 use crate::actions::create;
@@ -73,21 +70,6 @@ impl Controller for Accounts {
         permits: &[Permit::Create],
     }];
 
-    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-        match change {
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object)
-            | Change::Forgotten(object) => touch(object, touched),
-            Change::Read(_)
-            | Change::Refused(_)
-            | Change::Freshness(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => {}
-        }
-    }
-
     fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
         let Some(namespace) = sight.cache.get(key) else {
             return Decision::idle(Reason::Gone);
@@ -108,23 +90,21 @@ impl Controller for Accounts {
         Decision::act(create(draft), Reason::LacksAccount)
     }
 
+    /// A namespace is touched by itself and by its default account.
+    fn keys_touched(&self, object: &Object, _: &Cache) -> Vec<ObjectKey> {
+        let key = object.key();
+        if key.resource.is(&SERVICE_ACCOUNT) && &*key.name == DEFAULT {
+            return vec![ObjectKey::cluster(
+                &NAMESPACE.resource(),
+                key.namespace_str(),
+            )];
+        }
+        self.keys_about(object)
+    }
+
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
         let is_own = object.key().resource.is(&NAMESPACE);
         is_own.then(|| object.key().clone()).into_iter().collect()
-    }
-}
-
-/// A namespace is touched by itself and by its default account.
-fn touch(object: &Arc<Object>, touched: &mut BTreeSet<ObjectKey>) {
-    let key = object.key();
-    if key.resource.is(&NAMESPACE) {
-        touched.insert(key.clone());
-    }
-    if key.resource.is(&SERVICE_ACCOUNT) && &*key.name == DEFAULT {
-        touched.insert(ObjectKey::cluster(
-            &NAMESPACE.resource(),
-            key.namespace_str(),
-        ));
     }
 }
 

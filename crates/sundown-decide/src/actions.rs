@@ -89,14 +89,13 @@ mod tests {
     fn a_finalizer_goes_alone_and_the_last_one_leaves_no_empty_list() {
         let patched = |finalizers: Value| {
             let object = a("pod", "p").with("/metadata/finalizers", finalizers);
-            match without_finalizer(&object.build(), "mine") {
-                Action::Api(Write::Patch {
-                    patch: Patch::Merge(patch),
-                    part: Part::Main,
-                    ..
-                }) => patch,
-                other => panic!("no patch: {other:?}"),
-            }
+            let action = without_finalizer(&object.build(), "mine");
+            let Action::Api(Write::Patch { patch, part, .. }) = action else {
+                panic!("no patch: {action:?}")
+            };
+            assert_eq!(part, Part::Main);
+            let Patch::Merge(patch) = patch;
+            patch
         };
         let left = |list: Value| json!({ "metadata": { "finalizers": list } });
         assert_eq!(patched(json!(["a", "mine", "b"])), left(json!(["a", "b"])));

@@ -75,19 +75,7 @@ impl Controller for Jobs {
     const OWNERS: &'static [KnownKind] = &[JOB];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Key>) {
-        match change {
-            Change::Added(object) => self.follow(None, Some(object), cache, touched),
-            Change::Updated { old, new } => self.follow(Some(old), Some(new), cache, touched),
-            Change::Deleted(object) | Change::Forgotten(object) => {
-                self.follow(Some(object), None, cache, touched);
-            }
-            Change::Read(_)
-            | Change::Refused(_)
-            | Change::Freshness(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => {}
-        }
+        self.follow(change.transition(), cache, touched);
     }
 
     fn decide(&self, key: &Key, sight: Sight<'_>) -> Decision<Reason> {
@@ -116,7 +104,7 @@ impl Controller for Jobs {
         let mut anew = Self::default();
         let mut touched = BTreeSet::new();
         for object in cache.of(&POD.resource()) {
-            anew.follow(None, Some(object), cache, &mut touched);
+            anew.follow((None, Some(object)), cache, &mut touched);
         }
         if self.pods == anew.pods {
             return Ok(());
@@ -131,8 +119,7 @@ impl Controller for Jobs {
 impl Jobs {
     fn follow(
         &mut self,
-        old: Option<&Arc<Object>>,
-        new: Option<&Arc<Object>>,
+        (old, new): (Option<&Arc<Object>>, Option<&Arc<Object>>),
         cache: &Cache,
         touched: &mut BTreeSet<Key>,
     ) {

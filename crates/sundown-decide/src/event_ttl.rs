@@ -9,10 +9,8 @@ mod reason;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
-
 use sundown_model::{
-    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Permit, Scope, Sight,
+    Controller, Decision, Grant, Interest, Object, ObjectKey, Permit, Scope, Sight,
 };
 
 use crate::kinds::EVENT;
@@ -37,23 +35,6 @@ impl Controller for EventTtl {
         plural: Some(EVENT.plural),
         permits: &[Permit::Delete],
     }];
-
-    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-        match change {
-            Change::Added(event) | Change::Updated { new: event, .. } | Change::Deleted(event) => {
-                if event.key().resource.is(&EVENT) {
-                    touched.insert(event.key().clone());
-                }
-            }
-            Change::Forgotten(_)
-            | Change::Read(_)
-            | Change::Refused(_)
-            | Change::Freshness(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => {}
-        }
-    }
 
     fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
         match sight.cache.get(key) {

@@ -65,26 +65,15 @@ impl Controller for ServiceNames {
     const PORTS: &'static [Port] = &[Port::Node];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Key>) {
-        match change {
-            Change::Updated { old, new } if new.key().resource.is(&POD) => {
-                if !PodView::is_same(old, new) {
-                    touch(old, cache, touched);
-                    touch(new, cache, touched);
-                }
-            }
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object)
-            | Change::Forgotten(object) => touch(object, cache, touched),
-            Change::Report(node::Report::All(_)) => {
-                touched.insert(Key::Names);
-            }
-            Change::Read(_)
-            | Change::Refused(_)
-            | Change::Freshness(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => {}
+        if let Change::Report(node::Report::All(_)) = change {
+            touched.insert(Key::Names);
+        }
+        let is_same = match change.transition() {
+            (Some(old), Some(new)) => new.key().resource.is(&POD) && PodView::is_same(old, new),
+            _ => false,
+        };
+        for object in change.objects().filter(|_| !is_same) {
+            touch(object, cache, touched);
         }
     }
 

@@ -15,6 +15,7 @@ mod tests;
 mod view;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use sundown_model::{
     Cache, Change, Controller, Decision, Grant, Interest, Namespace, Object, ObjectKey, Part,
@@ -47,11 +48,11 @@ impl Namespaces {
     /// Follows one object from one state to the next.
     fn follow(
         &mut self,
-        (old, new): (Option<&Object>, Option<&Object>),
+        (old, new): (Option<&Arc<Object>>, Option<&Arc<Object>>),
         cache: &Cache,
         touched: &mut BTreeSet<ObjectKey>,
     ) {
-        let was_terminating = old.is_some_and(Object::is_deleting);
+        let was_terminating = old.is_some_and(|it| it.is_deleting());
         if let Some(old) = old {
             self.content.take_out(old);
         }
@@ -107,12 +108,8 @@ impl Controller for Namespaces {
     ];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
+        self.follow(change.transition(), cache, touched);
         match change {
-            Change::Added(new) => self.follow((None, Some(new)), cache, touched),
-            Change::Updated { old, new } => self.follow((Some(old), Some(new)), cache, touched),
-            Change::Deleted(old) | Change::Forgotten(old) => {
-                self.follow((Some(old), None), cache, touched);
-            }
             // No pod can be hidden any more, so that the rest may go.
             Change::Freshness(resource) if resource.is(&POD) => {
                 let all: Vec<_> = self.content.terminating().cloned().collect();
@@ -124,7 +121,11 @@ impl Controller for Namespaces {
             Change::Refused(key) => {
                 touched.extend(self.content.terminating_around(key).map(key_of));
             }
-            Change::Read(_)
+            Change::Added(_)
+            | Change::Updated { .. }
+            | Change::Deleted(_)
+            | Change::Forgotten(_)
+            | Change::Read(_)
             | Change::Freshness(_)
             | Change::Catalog
             | Change::Report(_)

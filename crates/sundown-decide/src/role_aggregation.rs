@@ -51,23 +51,14 @@ impl Controller for RoleAggregation {
     }];
 
     fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-        let (old, new) = match change {
-            Change::Added(new) => (None, Some(new)),
-            Change::Updated { old, new } => (Some(old), Some(new)),
-            Change::Deleted(old) | Change::Forgotten(old) => (Some(old), None),
-            // Until all roles were listed, a union would lack some of them.
-            Change::Freshness(resource) if resource.is(&CLUSTER_ROLE) => {
-                touched.extend(self.index.aggregated().cloned());
-                return;
-            }
-            Change::Freshness(_)
-            | Change::Read(_)
-            | Change::Refused(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => return,
-        };
+        // Until all roles were listed, a union would lack some of them.
+        if let Change::Freshness(resource) = change
+            && resource.is(&CLUSTER_ROLE)
+        {
+            touched.extend(self.index.aggregated().cloned());
+        }
         let is_role = |role: &&Arc<Object>| role.key().resource.is(&CLUSTER_ROLE);
+        let (old, new) = change.transition();
         let (old, new) = (old.filter(is_role), new.filter(is_role));
         if let Some(old) = old {
             self.index.take_out(old);

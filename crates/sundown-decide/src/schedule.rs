@@ -66,27 +66,16 @@ impl Controller for Scheduler {
     }];
 
     fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<Key>) {
-        match change {
-            Change::Updated { old, new } if new.key().resource.is(&POD) => {
-                if view::is_worth_a_round(old, new) {
-                    touched.insert(Key::Round);
-                }
+        let is_pod = |it: &Object| it.key().resource.is(&POD);
+        let is_worth_it = match change.transition() {
+            (Some(old), Some(new)) if is_pod(new) => view::is_worth_a_round(old, new),
+            (old, new) => {
+                let mut objects = old.into_iter().chain(new);
+                objects.any(|it| is_pod(it) || it.key().resource.is(&NODE))
             }
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object)
-            | Change::Forgotten(object) => {
-                let resource = &object.key().resource;
-                if resource.is(&POD) || resource.is(&NODE) {
-                    touched.insert(Key::Round);
-                }
-            }
-            Change::Read(_)
-            | Change::Refused(_)
-            | Change::Freshness(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => {}
+        };
+        if is_worth_it {
+            touched.insert(Key::Round);
         }
     }
 

@@ -10,12 +10,8 @@ mod reason;
 mod tests;
 mod view;
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
-
 use sundown_model::{
-    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Permit, Scope,
-    Sight,
+    Cache, Controller, Decision, Grant, Interest, Object, ObjectKey, Part, Permit, Scope, Sight,
 };
 
 use crate::kinds::{CLAIM, POD, VOLUME};
@@ -58,21 +54,6 @@ impl Controller for StorageProtection {
         },
     ];
 
-    fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-        match change {
-            Change::Added(object)
-            | Change::Updated { new: object, .. }
-            | Change::Deleted(object)
-            | Change::Forgotten(object) => touch(object, cache, touched),
-            Change::Read(_)
-            | Change::Refused(_)
-            | Change::Freshness(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => {}
-        }
-    }
-
     fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
         match sight.cache.get(key) {
             Some(object) if key.resource.is(&CLAIM) => {
@@ -83,26 +64,26 @@ impl Controller for StorageProtection {
         }
     }
 
+    /// Storage is touched by itself and, once it is terminating, by whatever may be its user.
+    fn keys_touched(&self, object: &Object, cache: &Cache) -> Vec<ObjectKey> {
+        let resource = &object.key().resource;
+        let mut near = self.keys_about(object);
+        if resource.is(&POD) {
+            near.extend(view::claims_of(object));
+        }
+        if resource.is(&CLAIM) {
+            let volumes = cache.of(&VOLUME.resource());
+            let is_bound = |it: &Object| view::claim_of(it).is_some_and(|it| it.0 == *object.key());
+            let bound = volumes.filter(|it| it.is_deleting() && is_bound(it));
+            near.extend(bound.map(|it| it.key().clone()));
+        }
+        near.retain(|key| cache.get(key).is_some_and(|it| it.is_deleting()));
+        near
+    }
+
     fn keys_about(&self, object: &Object) -> Vec<ObjectKey> {
         let resource = &object.key().resource;
         let is_own = resource.is(&CLAIM) || resource.is(&VOLUME);
         is_own.then(|| object.key().clone()).into_iter().collect()
-    }
-}
-
-/// Storage is touched by itself and, once it is terminating, by whatever may be its user.
-fn touch(object: &Arc<Object>, cache: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-    let resource = &object.key().resource;
-    let is_deleting = |key: &ObjectKey| cache.get(key).is_some_and(|it| it.is_deleting());
-    if resource.is(&POD) {
-        touched.extend(view::claims_of(object).into_iter().filter(is_deleting));
-    }
-    if resource.is(&CLAIM) || resource.is(&VOLUME) {
-        touched.extend(Some(object.key().clone()).filter(is_deleting));
-    }
-    if resource.is(&CLAIM) {
-        let volumes = cache.of(&VOLUME.resource()).filter(|it| it.is_deleting());
-        let bound = volumes.filter(|it| view::claim_of(it).is_some_and(|it| it.0 == *object.key()));
-        touched.extend(bound.map(|it| it.key().clone()));
     }
 }

@@ -11,10 +11,8 @@ mod reason;
 mod tests;
 mod view;
 
-use std::collections::BTreeSet;
-
 use sundown_model::{
-    Cache, Change, Controller, Decision, Grant, Interest, Object, ObjectKey, Permit, Scope, Sight,
+    Controller, Decision, Grant, Interest, Object, ObjectKey, Permit, Scope, Sight,
 };
 
 use crate::kinds::JOB;
@@ -40,23 +38,6 @@ impl Controller for Ttl {
         plural: Some(JOB.plural),
         permits: &[Permit::Delete],
     }];
-
-    fn observe(&mut self, change: &Change, _: &Cache, touched: &mut BTreeSet<ObjectKey>) {
-        match change {
-            Change::Added(job) | Change::Updated { new: job, .. } | Change::Deleted(job) => {
-                if job.key().resource.is(&JOB) {
-                    touched.insert(job.key().clone());
-                }
-            }
-            Change::Forgotten(_)
-            | Change::Read(_)
-            | Change::Refused(_)
-            | Change::Freshness(_)
-            | Change::Catalog
-            | Change::Report(_)
-            | Change::Answered(_) => {}
-        }
-    }
 
     fn decide(&self, key: &ObjectKey, sight: Sight<'_>) -> Decision<Reason> {
         match sight.cache.get(key) {

@@ -35,8 +35,19 @@ pub trait Controller: Clone + Debug + Send + 'static {
     /// Where deeds may be done beyond the API server. Enforced at the engine's exit.
     const PORTS: &'static [Port] = &[];
 
-    /// Follows one change of the cache and names the keys that it touches.
-    fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Self::Key>);
+    /// Follows one change of the cache and names the keys that it touches. A controller that remembers
+    /// nothing, and for which a change is no more than the objects before and after it, needs none of its own.
+    fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Self::Key>) {
+        for object in change.objects() {
+            touched.extend(self.keys_touched(object, cache));
+        }
+    }
+
+    /// The keys to decide on when this object came, changed or went.
+    fn keys_touched(&self, object: &Object, cache: &Cache) -> Vec<Self::Key> {
+        let _ = cache;
+        self.keys_about(object)
+    }
 
     /// Decides on one key. Total: no panic, no error, whatever the input.
     fn decide(&self, key: &Self::Key, sight: Sight<'_>) -> Decision<Self::Reason>;
@@ -85,6 +96,29 @@ pub enum Change {
     Report(node::Report),
     /// A question beyond the API server was answered; the facts have it already.
     Answered(Question),
+}
+
+impl Change {
+    /// The object before and after, where this is about one.
+    pub fn transition(&self) -> (Option<&Arc<Object>>, Option<&Arc<Object>>) {
+        match self {
+            Self::Added(new) => (None, Some(new)),
+            Self::Updated { old, new } => (Some(old), Some(new)),
+            Self::Deleted(old) | Self::Forgotten(old) => (Some(old), None),
+            Self::Read(_)
+            | Self::Refused(_)
+            | Self::Freshness(_)
+            | Self::Catalog
+            | Self::Report(_)
+            | Self::Answered(_) => (None, None),
+        }
+    }
+
+    /// The object as it was and as it is, where this is about one.
+    pub fn objects(&self) -> impl Iterator<Item = &Arc<Object>> {
+        let (old, new) = self.transition();
+        old.into_iter().chain(new)
+    }
 }
 
 /// What a controller wants to see.

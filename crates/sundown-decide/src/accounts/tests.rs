@@ -1,6 +1,9 @@
 //! When a namespace gets its account.
 
-use sundown_model::{Action, Write};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use sundown_model::{Action, Change, Write};
 
 use super::*;
 use crate::testing::{A, Scene, a};
