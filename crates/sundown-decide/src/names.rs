@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Cache, Change, Controller, Decision, Grant, Interest, KnownKind, Object, ObjectKey, Part,
-    Permit, Port, Scope, Sight, node,
+    Permit, Port, Report, Scope, Sight, node,
 };
 
 use crate::kinds::{ENDPOINT_SLICE, POD, SERVICE};
@@ -65,7 +65,7 @@ impl Controller for ServiceNames {
     const PORTS: &'static [Port] = &[Port::Node];
 
     fn observe(&mut self, change: &Change, cache: &Cache, touched: &mut BTreeSet<Key>) {
-        if let Change::Report(node::Report::All(_)) = change {
+        if let Change::Report(Report::Node(node::Report::All(_))) = change {
             touched.insert(Key::Names);
         }
         let is_same = match change.transition() {

@@ -37,7 +37,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Deed, DeedOutcome, Facts, Grant, Interest, Object,
-    ObjectKey, Part, Permit, Port, Question, Scope, Sight, Subject, Uid, What, node,
+    ObjectKey, Part, Permit, Port, Question, Report, Scope, Sight, Subject, Uid, What, node,
 };
 
 use crate::json::after;
@@ -124,7 +124,7 @@ impl Controller for Pods {
             Change::Freshness(resource) if resource.is(&POD) => {
                 touched.extend(self.reported.iter().cloned().map(Key::Stray));
             }
-            Change::Report(report) => self.reported(report, cache, touched),
+            Change::Report(Report::Node(report)) => self.reported(report, cache, touched),
             Change::Answered(Question::Node(node::Query::Probe { run, .. })) => {
                 let key = self.bound.get(&run.pod);
                 touched.extend(key.cloned().map(Key::Pod));

@@ -27,16 +27,56 @@ pub struct PolicyRule {
     pub api_groups: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub resources: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub resource_names: Vec<String>,
     #[serde(rename = "nonResourceURLs", skip_serializing_if = "Vec::is_empty")]
     pub non_resource_urls: Vec<String>,
     pub verbs: Vec<String>,
 }
 
-/// The rights of one identity, collected controller by controller.
+/// A right that is declared by itself: what a port asks an API server for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Right {
+    pub group: &'static str,
+    /// Plural, with the subresource if it is about one.
+    pub resource: &'static str,
+    /// None: every object of the resource.
+    pub name: Option<&'static str>,
+    pub verbs: &'static [&'static str],
+}
+
+impl Right {
+    /// A right to every object of a resource.
+    pub const fn to(
+        group: &'static str,
+        resource: &'static str,
+        verbs: &'static [&'static str],
+    ) -> Self {
+        Self {
+            group,
+            resource,
+            name: None,
+            verbs,
+        }
+    }
+
+    /// The same, to one object alone.
+    #[must_use]
+    pub const fn named(self, name: &'static str) -> Self {
+        Self {
+            name: Some(name),
+            ..self
+        }
+    }
+}
+
+/// The rights of one identity, collected controller by controller and port by port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// Verbs by group and resource.
-    verbs: BTreeMap<(String, String), BTreeSet<&'static str>>,
+    /// Verbs by group, resource, and name if it is about one object.
+    verbs: BTreeMap<(String, String, Option<&'static str>), BTreeSet<&'static str>>,
+    /// Whether what is served is asked, as every engine does first.
+    discovers: bool,
 }
 
 impl Crew for Rights {
@@ -46,40 +86,51 @@ impl Crew for Rights {
         for owner in C::OWNERS {
             self.own(owner);
         }
+        self.discovers = true;
         // Any decision may tell something.
         self.add(EVENT.group, EVENT.plural, &["create"]);
     }
 }
 
 impl Rights {
+    /// Adds what a port declares.
+    pub fn declare(&mut self, rights: &[Right]) {
+        for right in rights {
+            let key = (
+                right.group.to_owned(),
+                right.resource.to_owned(),
+                right.name,
+            );
+            self.verbs.entry(key).or_default().extend(right.verbs);
+        }
+    }
+
     /// The rules: groups and resources in order, those with the same verbs together. What a rule for
     /// everything covers is not repeated.
     pub fn rules(&self) -> Vec<PolicyRule> {
-        let everything = (ALL.to_owned(), ALL.to_owned());
+        let everything = (ALL.to_owned(), ALL.to_owned(), None);
         let wide = self.verbs.get(&everything).cloned().unwrap_or_default();
-        let mut grouped: BTreeMap<(&str, Vec<&str>), Vec<&str>> = BTreeMap::new();
-        for ((group, resource), verbs) in &self.verbs {
+        let mut grouped: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+        for ((group, resource, name), verbs) in &self.verbs {
             let is_wide = group == ALL && resource == ALL;
             let verbs = verbs.iter().filter(|it| is_wide || !wide.contains(*it));
             let verbs: Vec<&str> = verbs.copied().collect();
             if !verbs.is_empty() {
-                grouped.entry((group, verbs)).or_default().push(resource);
+                let of = grouped.entry((group.as_str(), verbs, *name)).or_default();
+                of.push(resource);
             }
         }
         let owned = |all: Vec<&str>| all.into_iter().map(str::to_owned).collect();
         let rules = grouped
             .into_iter()
-            .map(|((group, verbs), resources)| PolicyRule {
+            .map(|((group, verbs, name), resources)| PolicyRule {
                 api_groups: vec![group.to_owned()],
                 resources: owned(resources),
+                resource_names: owned(name.into_iter().collect()),
                 non_resource_urls: Vec::new(),
                 verbs: owned(verbs),
             });
-        let mut rules: Vec<PolicyRule> = rules.collect();
-        if !rules.is_empty() {
-            rules.push(discovery());
-        }
-        rules
+        rules.chain(self.discovers.then(discovery)).collect()
     }
 
     fn watch(&mut self, interests: &[Interest]) {
@@ -120,7 +171,7 @@ impl Rights {
     }
 
     fn add(&mut self, group: &str, resource: &str, verbs: &[&'static str]) {
-        let key = (group.to_owned(), resource.to_owned());
+        let key = (group.to_owned(), resource.to_owned(), None);
         self.verbs.entry(key).or_default().extend(verbs);
     }
 }
@@ -142,6 +193,7 @@ fn discovery() -> PolicyRule {
     PolicyRule {
         api_groups: Vec::new(),
         resources: Vec::new(),
+        resource_names: Vec::new(),
         non_resource_urls: vec!["/api".to_owned(), "/apis".to_owned()],
         verbs: vec!["get".to_owned()],
     }

@@ -10,8 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_model::{
     Cache, Catalog, Change, Controller, Decision, DeedFact, DeedOutcome, Facts, Form, LiveFact,
-    Object, ObjectKey, Position, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Resource,
-    ResourceType, Rv, Sight, Step, Subject, Verb, node,
+    Object, ObjectKey, Position, Question, RefusalFact, RefusalReason, Reply, ReplyFact, Report,
+    Resource, ResourceType, Rv, Sight, Step, Subject, Verb, node,
 };
 
 /// The instant from which tests count.
@@ -267,6 +267,7 @@ impl<C: Controller> Scene<C> {
 
     /// The node says something.
     pub(crate) fn reported(mut self, report: node::Report) -> Self {
+        let report = Report::Node(report);
         self.facts.set_report(report.clone());
         self.tell(&Change::Report(report))
     }
@@ -281,7 +282,7 @@ impl<C: Controller> Scene<C> {
             outcome,
             failures: 0,
         };
-        self.facts.set_deed(subject, fact);
+        self.facts.set_outcome(subject, fact);
         self
     }
 

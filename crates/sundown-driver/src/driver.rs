@@ -9,12 +9,11 @@ use kube::Client;
 use sundown_engine::{Brake, Engine, Input, SentEffect, flight::Record};
 use tokio::sync::{mpsc, watch};
 
-use crate::beyond::Nobody;
 use crate::counters::Counters;
 use crate::effects::{Effects, Outbox};
 use crate::handle::{Message, Waiter};
 use crate::requests::Requests;
-use crate::{Barrier, Beyond, Clock, DriverHandle, ListBarrier, Recorder, SystemClock};
+use crate::{Barrier, Clock, DriverHandle, ListBarrier, Ports, Recorder, SystemClock};
 
 /// How many inputs may wait for the engine. Beyond it watches wait, and so does the server's log.
 const INBOX_MAX: usize = 1024;
@@ -28,7 +27,7 @@ pub struct Driver {
     engine: Engine,
     clock: Arc<dyn Clock>,
     barrier: Option<Arc<dyn Barrier>>,
-    beyond: Arc<dyn Beyond>,
+    ports: Ports,
     recorder: Option<Recorder>,
     brake: Brake,
     requests: Requests,
@@ -46,7 +45,7 @@ impl Driver {
             engine,
             clock: Arc::new(SystemClock),
             barrier: None,
-            beyond: Arc::new(Nobody),
+            ports: Ports::default(),
             recorder: None,
             brake: Brake::default(),
             requests: Requests::new(client, Arc::clone(&counters)),
@@ -73,10 +72,10 @@ impl Driver {
         Self { barrier, ..self }
     }
 
-    /// The same driver with a way to what lies beyond the API server.
+    /// The same driver with ways to what lies beyond the API server.
     #[must_use]
-    pub fn beyond(self, beyond: Arc<dyn Beyond>) -> Self {
-        Self { beyond, ..self }
+    pub fn ports(self, ports: Ports) -> Self {
+        Self { ports, ..self }
     }
 
     /// The same driver with a flight recorder.
@@ -103,8 +102,8 @@ impl Driver {
         let list_barrier = || Arc::new(ListBarrier::new(self.requests.clone())) as _;
         let barrier = self.barrier.take().unwrap_or_else(list_barrier);
         let outbox = Outbox::new(self.handle.inbox.clone());
-        let beyond = Arc::clone(&self.beyond);
-        let mut effects = Effects::new(self.requests.clone(), barrier, beyond, outbox);
+        let ports = self.ports.clone();
+        let mut effects = Effects::new(self.requests.clone(), barrier, ports, outbox);
         effects.listen();
         if let Some(recorder) = &mut self.recorder {
             recorder.begin(&self.engine, self.clock.now());

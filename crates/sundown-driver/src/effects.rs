@@ -16,7 +16,7 @@ use tokio::task::{self, AbortHandle, JoinError, JoinSet};
 use crate::counters::Purpose;
 use crate::handle::Message;
 use crate::requests::Requests;
-use crate::{Barrier, Beyond, listen, watch};
+use crate::{Barrier, Ports, listen, watch};
 
 /// The way back to the engine.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Outbox {
 pub(crate) struct Effects {
     requests: Requests,
     barrier: Arc<dyn Barrier>,
-    beyond: Arc<dyn Beyond>,
+    ports: Ports,
     outbox: Outbox,
     running: JoinSet<()>,
     by_task: BTreeMap<task::Id, UnderWay>,
@@ -60,13 +60,13 @@ impl Effects {
     pub(crate) fn new(
         requests: Requests,
         barrier: Arc<dyn Barrier>,
-        beyond: Arc<dyn Beyond>,
+        ports: Ports,
         outbox: Outbox,
     ) -> Self {
         Self {
             requests,
             barrier,
-            beyond,
+            ports,
             outbox,
             running: JoinSet::new(),
             by_task: BTreeMap::new(),
@@ -120,15 +120,15 @@ impl Effects {
                 async move { Some(ask(id, &types, barrier.as_ref()).await) }.boxed()
             }
             Effect::Ask { question, .. } => {
-                let beyond = Arc::clone(&self.beyond);
-                let reply = async move { beyond.ask(question).await };
+                let ports = self.ports.clone();
+                let reply = async move { ports.ask(question).await };
                 reply
                     .map(move |reply| Some(Input::Answered { id, reply }))
                     .boxed()
             }
             Effect::Do { deed, .. } => {
-                let beyond = Arc::clone(&self.beyond);
-                let outcome = async move { beyond.carry_out(deed).await };
+                let ports = self.ports.clone();
+                let outcome = async move { ports.carry_out(deed).await };
                 outcome
                     .map(move |outcome| Some(Input::Done { id, outcome }))
                     .boxed()
@@ -139,15 +139,14 @@ impl Effects {
         }
     }
 
-    /// Begins to listen to what the node says by itself.
+    /// Begins to listen to what the ports say by themselves.
     pub(crate) fn listen(&mut self) {
+        let Some(node) = self.ports.speaking() else {
+            return;
+        };
         let listener = self.listener.insert(JoinSet::new());
-        let beyond = Arc::clone(&self.beyond);
-        listener.spawn(listen::run(
-            beyond,
-            self.outbox.clone(),
-            self.requests.clone(),
-        ));
+        let (outbox, requests) = (self.outbox.clone(), self.requests.clone());
+        listener.spawn(listen::run(node, outbox, requests));
     }
 
     /// Waits until an effect has broken; gives what the engine is to be told in its place. Cancel-safe.

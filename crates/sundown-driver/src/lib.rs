@@ -4,7 +4,6 @@
 //! read-index barrier are ports, so that an embedded server can bring its own.
 
 mod barrier;
-mod beyond;
 mod clock;
 mod connect;
 pub mod controllers;
@@ -13,17 +12,19 @@ mod driver;
 mod effects;
 mod handle;
 mod listen;
+pub mod lookup;
+mod ports;
 mod ray;
 mod recorder;
 mod requests;
 mod watch;
 
 pub use barrier::{Barrier, ListBarrier};
-pub use beyond::Beyond;
 pub use clock::{Clock, SystemClock};
 pub use connect::{ConnectError, Connection, connect};
 pub use counters::Counts;
 pub use driver::Driver;
 pub use handle::{DriverHandle, Ended, WaitError};
+pub use ports::{NodePort, Ports, RayPort};
 pub use ray::{Dashboards, Dial, OwnNetwork};
 pub use recorder::{FLIGHT_BYTES_MAX, Flight, FlightError, Recorder, RecorderError, read_flight};

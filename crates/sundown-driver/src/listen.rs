@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use futures::{FutureExt, StreamExt};
 use sundown_engine::Input;
-use sundown_model::node;
+use sundown_model::{Report, node};
 
-use crate::Beyond;
+use crate::NodePort;
 use crate::effects::Outbox;
 use crate::requests::Requests;
 
@@ -18,29 +18,28 @@ const PAUSE_FIRST: Duration = Duration::from_millis(100);
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// Passes reports on until there will be no more.
-pub(crate) async fn run(beyond: Arc<dyn Beyond>, outbox: Outbox, requests: Requests) {
+pub(crate) async fn run(port: Arc<dyn NodePort>, outbox: Outbox, requests: Requests) {
     let mut pause = PAUSE_FIRST;
     loop {
-        let heard = AssertUnwindSafe(pass_on(beyond.as_ref(), &outbox, &mut pause));
+        let heard = AssertUnwindSafe(pass_on(port.as_ref(), &outbox, &mut pause));
         if heard.catch_unwind().await.is_ok() {
             return;
         }
         requests.counters().panicked();
         tracing::error!(what = "reports", "what tells of the node panicked");
         let message = "Sundown panicked while it listened to the node".to_owned();
-        outbox
-            .put(Input::Reported(node::Report::Away { message }))
-            .await;
+        let away = Report::Node(node::Report::Away { message });
+        outbox.put(Input::Reported(away)).await;
         tokio::time::sleep(pause).await;
         pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 
-async fn pass_on(beyond: &dyn Beyond, outbox: &Outbox, pause: &mut Duration) {
-    let mut reports = beyond.reports();
+async fn pass_on(port: &dyn NodePort, outbox: &Outbox, pause: &mut Duration) {
+    let mut reports = port.reports();
     while let Some(report) = reports.next().await {
         let is_complete = matches!(report, node::Report::All(_));
-        outbox.put(Input::Reported(report)).await;
+        outbox.put(Input::Reported(Report::Node(report))).await;
         if !is_complete {
             // Every stream begins with all pods; one that comes further than that is well.
             *pause = PAUSE_FIRST;

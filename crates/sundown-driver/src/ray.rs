@@ -13,10 +13,12 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use sundown_model::path::part;
-use sundown_model::{DeedOutcome, DeedRefusal, ray};
+use sundown_model::{DeedOutcome, DeedRefusal, ObjectKey, ray};
 use tokio::net::TcpStream;
 
 use connection::{Connection, Trouble};
+
+use crate::RayPort;
 
 /// How long a question may take; it is asked again soon.
 const ASK_TIME_MAX: Duration = Duration::from_secs(5);
@@ -45,38 +47,47 @@ pub struct Dashboards {
     dial: Arc<dyn Dial>,
 }
 
+impl RayPort for Dashboards {
+    fn ask<'a>(
+        &'a self,
+        query: &'a ray::Query,
+    ) -> BoxFuture<'a, Result<ray::Answer, ray::Failure>> {
+        let (ray::Query::Session { at } | ray::Query::Job { at, .. }) = query;
+        Box::pin(async move {
+            let mut connection = self.connect(at, ASK_TIME_MAX).await?;
+            match query {
+                ray::Query::Session { .. } => session(&mut connection).await,
+                ray::Query::Job { submission_id, .. } => {
+                    let path = format!("/api/jobs/{}", part(submission_id));
+                    let response = connection.get(&path).await?;
+                    answer::job(submission_id, &response)
+                }
+            }
+        })
+    }
+
+    fn carry_out<'a>(
+        &'a self,
+        _: &'a ObjectKey,
+        call: &'a ray::Call,
+    ) -> BoxFuture<'a, DeedOutcome> {
+        Box::pin(async move {
+            match call {
+                ray::Call::Submit { at, session, job } => self.submit(at, session, job).await,
+                ray::Call::Stop {
+                    at,
+                    session,
+                    submission_id,
+                } => self.stop(at, session.as_deref(), submission_id).await,
+            }
+        })
+    }
+}
+
 impl Dashboards {
     /// Dashboards that are reached this way.
     pub fn new(dial: Arc<dyn Dial>) -> Self {
         Self { dial }
-    }
-
-    /// Asks once.
-    ///
-    /// Errors: no answer that could be relied on.
-    pub async fn ask(&self, query: &ray::Query) -> Result<ray::Answer, ray::Failure> {
-        let (ray::Query::Session { at } | ray::Query::Job { at, .. }) = query;
-        let mut connection = self.connect(at, ASK_TIME_MAX).await?;
-        match query {
-            ray::Query::Session { .. } => session(&mut connection).await,
-            ray::Query::Job { submission_id, .. } => {
-                let path = format!("/api/jobs/{}", part(submission_id));
-                let response = connection.get(&path).await?;
-                answer::job(submission_id, &response)
-            }
-        }
-    }
-
-    /// Does it once.
-    pub async fn carry_out(&self, call: &ray::Call) -> DeedOutcome {
-        match call {
-            ray::Call::Submit { at, session, job } => self.submit(at, session, job).await,
-            ray::Call::Stop {
-                at,
-                session,
-                submission_id,
-            } => self.stop(at, session.as_deref(), submission_id).await,
-        }
     }
 
     async fn submit(

@@ -12,7 +12,7 @@ use sundown_api::Authorization;
 use sundown_decide::rights::Rights;
 use sundown_decide::{Jobs, Pods, RayConfig, ServiceNames};
 use sundown_driver::controllers::{OWNER_GC, Selection};
-use sundown_driver::{Driver, DriverHandle, Recorder, RecorderError};
+use sundown_driver::{Dashboards, Driver, DriverHandle, Ports, Recorder, RecorderError};
 use sundown_model::{Controller as _, Resource};
 use sundown_node::environment::{Environments, RuleError, Rules};
 use sundown_server::{
@@ -361,7 +361,8 @@ impl Builder {
             .clock(Arc::new(SameClock(clock)))
             .barrier(Arc::new(CommitBarrier(Arc::clone(shared))));
         if let Some(machine) = machine {
-            driver = driver.beyond(machine);
+            let ray = Dashboards::new(machine.way_in());
+            driver = driver.ports(Ports::default().ray(Arc::new(ray)).node(machine));
         }
         if let Some(directory) = &self.flight_record {
             driver = driver.recorder(Recorder::create(directory)?);

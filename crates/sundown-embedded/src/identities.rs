@@ -16,11 +16,12 @@ use serde_json::{Value, json};
 use sundown_api::{Server, User};
 use sundown_decide::pod::NODE_NAME;
 use sundown_decide::rights::Rights;
+use sundown_driver::lookup::Lookup;
 use sundown_model::{ObjectKey, Resource};
 use sundown_server::{Shared, Stop};
 use sundown_store::Revision;
 
-use crate::machine::registration::request;
+use crate::machine::{self, registration::request};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
@@ -49,11 +50,14 @@ impl Identity {
 
     /// This machine, as kubelets are called.
     pub(crate) fn of_node() -> Self {
+        let mut rights = Rights::default();
+        rights.declare(machine::RIGHTS);
+        rights.declare(Lookup::RIGHTS);
         Self {
             user: format!("system:node:{NODE_NAME}"),
             groups: &["system:nodes", "system:authenticated"],
             role: "system:sundown:node",
-            rules: rules_of_node(),
+            rules: json!(rights.rules()),
         }
     }
 
@@ -155,24 +159,6 @@ fn revisions(server: &Server, keys: &[ObjectKey]) -> Vec<Option<Revision>> {
 
 fn metadata(name: &str) -> Value {
     json!({ "name": name, "labels": { "app.kubernetes.io/managed-by": "sundown" } })
-}
-
-/// What `machine` asks: its own Node, and what pods that run here read at their start. The
-/// controllers write everything else about pods.
-fn rules_of_node() -> Value {
-    json!([
-        { "apiGroups": [""], "resources": ["nodes"], "verbs": ["create"] },
-        {
-            "apiGroups": [""], "resources": ["nodes"], "resourceNames": [NODE_NAME],
-            "verbs": ["get", "patch"],
-        },
-        {
-            "apiGroups": [""], "resources": ["nodes/status"], "resourceNames": [NODE_NAME],
-            "verbs": ["patch"],
-        },
-        { "apiGroups": [""], "resources": ["configmaps", "pods", "secrets"], "verbs": ["get"] },
-        { "apiGroups": [""], "resources": ["serviceaccounts/token"], "verbs": ["create"] },
-    ])
 }
 
 /// Makes an object, or brings it up to date.

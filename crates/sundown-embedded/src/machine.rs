@@ -11,8 +11,8 @@ mod environment;
 mod files;
 mod link;
 mod logs;
-mod lookup;
 mod pods;
+mod references;
 pub(crate) mod registration;
 mod reports;
 mod sandbox;
@@ -29,17 +29,18 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use jiff::Timestamp;
 use kube::Client;
-use sundown_decide::pod::API_PORT;
 use sundown_decide::pod::expand::Budget;
+use sundown_decide::pod::{API_PORT, NODE_NAME};
+use sundown_decide::rights::Right;
 use sundown_decide::schedule::Asked;
-use sundown_driver::{Beyond, Dashboards};
-use sundown_model::{Deed, DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, What, node};
+use sundown_driver::{Dial, NodePort};
+use sundown_model::{DeedOutcome, DeedRefusal, ObjectKey, node};
 use sundown_node::environment::{Environments, Standing};
 use sundown_node::{ClosedPaths, ContainerKey, HttpProbe, NodeError, ProbeError, Refusal};
 use tokio::sync::mpsc;
 
 use egress::Egress;
-use lookup::Lookup;
+use references::References;
 use way_in::{Names, WayIn};
 
 pub(crate) use again::over_panics;
@@ -51,6 +52,16 @@ pub(crate) use logs::Logs;
 const PROBE_BYTES_MAX: usize = 1_024;
 /// How many reports about images may wait. They are repeated by questions, so that none is missed.
 const IMAGE_REPORTS_MAX: usize = 64;
+
+/// What this port asks the API server for, beside the content of `ConfigMap`s and Secrets: its own Node, the
+/// pods that run here, and their tokens. The controllers write everything else about pods.
+pub(crate) const RIGHTS: &[Right] = &[
+    Right::to("", "nodes", &["create"]),
+    Right::to("", "nodes", &["get", "patch"]).named(NODE_NAME),
+    Right::to("", "nodes/status", &["patch"]).named(NODE_NAME),
+    Right::to("", "pods", &["get"]),
+    Right::to("", "serviceaccounts/token", &["create"]),
+];
 
 /// What a machine needs beside its node.
 pub(crate) struct Parts {
@@ -73,8 +84,7 @@ pub(crate) struct Machine {
     environments: Environments,
     egress: Option<Egress>,
     closed: ClosedPaths,
-    lookup: Lookup,
-    dashboards: Dashboards,
+    references: References,
     names: Arc<Names>,
     images: mpsc::Sender<node::Report>,
     heard: Arc<tokio::sync::Mutex<mpsc::Receiver<node::Report>>>,
@@ -84,18 +94,13 @@ impl Machine {
     pub(crate) fn new(parts: Parts) -> Self {
         let link = parts.link;
         let names = Arc::clone(link.names());
-        let way_in = WayIn {
-            link: Arc::clone(&link),
-            names: Arc::clone(&names),
-        };
         let (images, heard) = mpsc::channel(IMAGE_REPORTS_MAX);
         Self {
             link,
             environments: parts.environments,
             egress: parts.egress,
             closed: parts.closed,
-            lookup: Lookup::new(parts.client, parts.authority),
-            dashboards: Dashboards::new(Arc::new(way_in)),
+            references: References::new(parts.client, parts.authority),
             names,
             images,
             heard: Arc::new(tokio::sync::Mutex::new(heard)),
@@ -111,7 +116,7 @@ impl Machine {
         asked: Asked,
         now: Timestamp,
     ) -> Result<(), kube::Error> {
-        let client = self.lookup.client();
+        let client = self.references.client();
         let at = SocketAddrV4::new(self.link.bridge(), API_PORT);
         // At once: what is written together is synced together.
         let (registered, published) = tokio::join!(
@@ -126,16 +131,24 @@ impl Machine {
         self.link.existing().await
     }
 
+    /// The way from outside into its pods, by their names.
+    pub(crate) fn way_in(&self) -> Arc<dyn Dial> {
+        Arc::new(WayIn {
+            link: Arc::clone(&self.link),
+            names: Arc::clone(&self.names),
+        })
+    }
+
     /// Where a name of the pods leads.
     pub(crate) fn address_of(&self, name: &str) -> Option<Ipv4Addr> {
         self.names.first(name)
     }
 
-    async fn answer(&self, query: node::Query) -> Result<node::Answer, String> {
+    async fn answer(&self, query: &node::Query) -> Result<node::Answer, String> {
         match query {
-            node::Query::Image { image } => Ok(node::Answer::Image(self.image(&image).await)),
+            node::Query::Image { image } => Ok(node::Answer::Image(self.image(image).await)),
             node::Query::Probe { run, probe } => {
-                let trouble = self.probe(&run, &probe).await?;
+                let trouble = self.probe(run, probe).await?;
                 Ok(node::Answer::Probe { trouble })
             }
         }
@@ -198,7 +211,7 @@ impl Machine {
         }
     }
 
-    async fn call(&self, about: &Deed, call: &node::Call) -> Result<(), DeedFailure> {
+    async fn call(&self, about: &ObjectKey, call: &node::Call) -> Result<(), DeedFailure> {
         match call {
             node::Call::Prepare(sandbox) => self.prepare(sandbox).await,
             node::Call::Start(launch) => self.start(about, launch).await,
@@ -255,12 +268,12 @@ impl Machine {
     }
 
     async fn prepare(&self, sandbox: &node::Sandbox) -> Result<(), DeedFailure> {
-        let spec = sandbox::pod_spec(sandbox, &self.closed, &self.lookup).await?;
+        let spec = sandbox::pod_spec(sandbox, &self.closed, &self.references).await?;
         self.link.node().await?.create_pod(spec).await?;
         Ok(())
     }
 
-    async fn start(&self, about: &Deed, launch: &node::Launch) -> Result<(), DeedFailure> {
+    async fn start(&self, about: &ObjectKey, launch: &node::Launch) -> Result<(), DeedFailure> {
         let environment = match self.environments.standing(&launch.image).await {
             Standing::Ready(environment) => environment,
             Standing::Missing | Standing::Unavailable(_) => {
@@ -268,7 +281,7 @@ impl Machine {
                 return Err(DeedFailure::refused(node::Refused::ImageNotReady, message));
             }
         };
-        let namespace = about.about.namespace_str();
+        let namespace = about.namespace_str();
         let node = self.link.node().await?;
         let mut environment = environment;
         if let Some(egress) = &self.egress {
@@ -277,8 +290,13 @@ impl Machine {
                 .extend(egress.variables(node.bridge()));
         }
         let mut budget = Budget::default();
-        let variables =
-            environment::variables(&mut budget, launch, &environment, namespace, &self.lookup);
+        let variables = environment::variables(
+            &mut budget,
+            launch,
+            &environment,
+            namespace,
+            &self.references,
+        );
         let variables = variables.await?;
         let mut spec = environment::container_spec(&mut budget, launch, &environment, &variables)?;
         spec.run_as = user::of(launch.run_as, node.isolation())?;
@@ -323,25 +341,21 @@ impl Machine {
     }
 }
 
-impl Beyond for Machine {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
-        Box::pin(async move {
-            match question {
-                Question::Ray(query) => Reply::Ray(self.dashboards.ask(&query).await),
-                Question::Node(query) => Reply::Node(self.answer(query).await),
-            }
-        })
+impl NodePort for Machine {
+    fn ask<'a>(&'a self, query: &'a node::Query) -> BoxFuture<'a, Result<node::Answer, String>> {
+        Box::pin(self.answer(query))
     }
 
-    fn carry_out(&self, deed: Deed) -> BoxFuture<'_, DeedOutcome> {
+    fn carry_out<'a>(
+        &'a self,
+        about: &'a ObjectKey,
+        call: &'a node::Call,
+    ) -> BoxFuture<'a, DeedOutcome> {
         Box::pin(async move {
-            match &deed.what {
-                What::Ray(call) => self.dashboards.carry_out(call).await,
-                What::Node(call) => match self.call(&deed, call).await {
-                    Ok(()) => DeedOutcome::Done,
-                    Err(DeedFailure::Refused(refusal)) => DeedOutcome::Refused(refusal),
-                    Err(DeedFailure::Unknown) => DeedOutcome::unanswered(),
-                },
+            match self.call(about, call).await {
+                Ok(()) => DeedOutcome::Done,
+                Err(DeedFailure::Refused(refusal)) => DeedOutcome::Refused(refusal),
+                Err(DeedFailure::Unknown) => DeedOutcome::unanswered(),
             }
         })
     }

@@ -1,7 +1,7 @@
 //! What the engine is told about an effect that broke: whoever carried it out panicked. One place for
 //! every shell, so that the simulator breaks effects as production would.
 
-use sundown_model::{DeedOutcome, DeedRefusal, Outcome, Port, Question, Reply, What, node, ray};
+use sundown_model::Outcome;
 
 use crate::effect::{Effect, Failure, Input, WatchEvent};
 
@@ -44,40 +44,15 @@ pub fn broken(effect: &Effect) -> Option<Input> {
         },
         Effect::Ask { id, question } => Input::Answered {
             id: *id,
-            reply: unanswered(question, message),
+            reply: question.broken(message),
         },
         Effect::Do { id, deed, .. } => Input::Done {
             id: *id,
-            outcome: undone(&deed.what, message),
+            outcome: deed.what.broken(message),
         },
     })
 }
 
 fn in_words(name: &str) -> String {
     format!("Sundown panicked at this ({name}) and tries again; a bug, and its log says where")
-}
-
-fn unanswered(question: &Question, message: String) -> Reply {
-    match question {
-        Question::Ray(_) => Reply::Ray(Err(ray::Failure {
-            kind: ray::FailureKind::Unreachable,
-            message,
-        })),
-        // Of an image that nothing is known about it would be asked again at once.
-        Question::Node(node::Query::Image { .. }) => {
-            Reply::Node(Ok(node::Answer::Image(node::Image::Unavailable {
-                message,
-            })))
-        }
-        Question::Node(node::Query::Probe { .. }) => Reply::Node(Err(message)),
-    }
-}
-
-fn undone(what: &What, message: String) -> DeedOutcome {
-    match what.port() {
-        // A job may have been submitted: Ray is asked before it is submitted again.
-        Port::Ray => DeedOutcome::Unknown { message },
-        // The node does nothing twice and tells what became of it; a refusal is what people are shown.
-        Port::Node => DeedOutcome::Refused(DeedRefusal::new(node::Refused::Panicked, message)),
-    }
 }

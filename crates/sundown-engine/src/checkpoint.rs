@@ -36,7 +36,7 @@ impl Engine {
     }
 
     /// Goes on from a checkpoint. Controllers rebuild their own state from the cache and
-    /// from what the node reported.
+    /// from what the ports reported.
     ///
     /// Errors: the checkpoint is of another form, or of an engine with other controllers.
     pub fn restore(&mut self, checkpoint: &Value) -> Result<(), serde_json::Error> {

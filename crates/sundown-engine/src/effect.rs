@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Catalog, Deed, DeedOutcome, Form, Namespace, Object, ObjectKey, Outcome, Position, Question,
-    Reply, Resource, ResourceType, Rv, Write, node,
+    Reply, Report, Resource, ResourceType, Rv, Write,
 };
 
 /// Names one effect, so that its answer can be told from others.
@@ -144,8 +144,8 @@ pub enum Input {
         id: EffectId,
         outcome: DeedOutcome,
     },
-    /// The node said something by itself.
-    Reported(node::Report),
+    /// A port said something by itself.
+    Reported(Report),
 }
 
 /// One page of a list.

@@ -23,8 +23,10 @@ use crate::streams::{CRDS, Sink, Streams};
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Config {
     /// How many reads and writes of controllers may be under way at once. Questions and deeds beyond
-    /// the API do not count: each holds up its own key, and a dead dashboard or a slow probe nobody else.
+    /// the API do not count: each holds up its own key, and a dead dashboard or a slow probe no other.
     pub in_flight_max: usize,
+    /// How many questions beyond the API may be under way at once; further ones wait for their turn.
+    pub asks_max: usize,
     /// How long a key waits after its first failure; doubled for each further one, up to a minute.
     pub retry_first: SignedDuration,
 }
@@ -33,6 +35,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             in_flight_max: 64,
+            asks_max: 64,
             retry_first: backoff::DELAY_FIRST,
         }
     }
@@ -59,6 +62,8 @@ pub(crate) struct State {
     pub(crate) streams: Streams,
     pub(crate) barriers: Barriers,
     pub(crate) flights: BTreeMap<EffectId, Flight>,
+    /// Questions that wait for their turn, the oldest first.
+    pub(crate) unasked: VecDeque<EffectId>,
     /// Empty between turns, and so in what is saved.
     #[serde(skip)]
     pub(crate) outbox: VecDeque<Effect>,
@@ -125,6 +130,7 @@ impl Engine {
             streams: Streams::new(),
             barriers: Barriers::default(),
             flights: BTreeMap::new(),
+            unasked: VecDeque::new(),
             outbox: VecDeque::new(),
             told: BTreeSet::new(),
             turn: 0,
@@ -368,11 +374,12 @@ impl Engine {
             return;
         }
         // What has not left yet must not leave any more; its keys are decided again under a lead.
-        for effect in std::mem::take(&mut self.state.outbox) {
-            self.state.flights.remove(&effect.id());
-            self.slots
-                .iter_mut()
-                .for_each(|slot| slot.resolve(effect.id(), Resolved::Known, now));
+        let unsent = std::mem::take(&mut self.state.outbox);
+        let unasked = std::mem::take(&mut self.state.unasked);
+        let unsent = unsent.iter().map(Effect::id);
+        for id in unsent.chain(unasked) {
+            self.state.flights.remove(&id);
+            self.resolve(id, Resolved::Known, now);
         }
     }
 

@@ -2,9 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
-use sundown_model::{
-    Action, Blocker, Deed, Need, Note, Part, Propagation, Question, What, Write, node, ray,
-};
+use sundown_model::{Action, Blocker, Need, Note, Part, Propagation, Write};
 
 /// What one controller thinks of an object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -38,53 +36,6 @@ pub(crate) fn action_in_words(action: &Action) -> String {
         },
         Action::Api(Write::Finish { at }) => format!("finish the deletion of {}", at.key()),
         Action::Tell(Note { about, reason, .. }) => format!("report {reason} on {about}"),
-        Action::Do(deed) => deed_in_words(deed),
-    }
-}
-
-/// What a deed does, without what it carries.
-pub fn deed_in_words(deed: &Deed) -> String {
-    let about = &deed.about;
-    match &deed.what {
-        What::Ray(ray::Call::Submit { job, .. }) => {
-            format!("submit job {} of {about}", job.submission_id)
-        }
-        What::Ray(ray::Call::Stop { submission_id, .. }) => {
-            format!("stop job {submission_id} of {about}")
-        }
-        What::Node(node::Call::Prepare(_)) => format!("make room for {about}"),
-        What::Node(node::Call::Start(launch)) => {
-            format!("start container {} of {about}", launch.run.container)
-        }
-        What::Node(node::Call::Hook { run, .. }) => {
-            format!(
-                "run the last command of container {} of {about}",
-                run.container
-            )
-        }
-        What::Node(node::Call::Signal { run, signal }) => {
-            format!(
-                "send signal {signal} to container {} of {about}",
-                run.container
-            )
-        }
-        What::Node(node::Call::Release { .. }) => format!("end what {about} ran in"),
-        What::Node(node::Call::Remove { .. }) => format!("remove the processes of {about}"),
-        What::Node(node::Call::Pull { image }) => format!("make the environment {image}"),
-        What::Node(node::Call::Names(names)) => format!("announce {} names", names.len()),
-    }
-}
-
-/// What a question asks.
-pub fn question_in_words(question: &Question) -> String {
-    match question {
-        Question::Ray(ray::Query::Session { at }) => format!("ask {} for its session", at.0),
-        Question::Ray(ray::Query::Job { at, submission_id }) => {
-            format!("ask {} about job {submission_id}", at.0)
-        }
-        Question::Node(node::Query::Probe { run, .. }) => {
-            format!("probe container {}", run.container)
-        }
-        Question::Node(node::Query::Image { image }) => format!("look for an environment {image}"),
+        Action::Do(deed) => deed.in_words(),
     }
 }

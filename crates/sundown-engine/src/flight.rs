@@ -21,7 +21,7 @@ use crate::sent::SentEffect;
 pub use veil::Veil;
 
 /// The form of the lines. A reader refuses what it does not know.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// One line of a flight record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -28,6 +28,6 @@ pub mod wire;
 pub use broken::broken;
 pub use effect::{Brake, Effect, EffectId, Failure, Input, Page, WatchEvent};
 pub use engine::{Config, Engine};
-pub use explain::{Explanation, deed_in_words, question_in_words};
+pub use explain::Explanation;
 pub use lapse::Lapse;
 pub use sent::{SentEffect, SentTarget, SentWrite};

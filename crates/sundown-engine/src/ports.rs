@@ -2,7 +2,7 @@
 //! facts. What nobody answered, and what was refused, is a fact as well.
 
 use jiff::Timestamp;
-use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact, What, node, ray};
+use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact};
 
 use crate::effect::{Effect, EffectId};
 use crate::engine::{Engine, Flight};
@@ -10,8 +10,8 @@ use crate::queue::Resolved;
 
 impl Engine {
     /// Asks, or joins those who have asked already.
-    pub(crate) fn question(&mut self, question: Question) -> EffectId {
-        let is_same = |flight: &Flight| matches!(flight, Flight::Ask { question: other, .. } if *other == question);
+    pub(crate) fn question(&mut self, question: &Question) -> EffectId {
+        let is_same = |flight: &Flight| matches!(flight, Flight::Ask { question: other, .. } if other == question);
         let mut flights = self.state.flights.iter();
         if let Some((id, _)) = flights.find(|(_, flight)| is_same(flight)) {
             return *id;
@@ -23,8 +23,26 @@ impl Engine {
             asked,
         };
         self.state.flights.insert(id, flight);
-        self.state.outbox.push_back(Effect::Ask { id, question });
+        self.state.unasked.push_back(id);
+        self.ask_next();
         id
+    }
+
+    /// Lets the questions leave that have waited longest, as far as there is room.
+    fn ask_next(&mut self) {
+        let flights = self.state.flights.values();
+        let asks = flights
+            .filter(|it| matches!(it, Flight::Ask { .. }))
+            .count();
+        let under_way = asks - self.state.unasked.len();
+        let room = self.config.asks_max.saturating_sub(under_way);
+        let leaving = room.min(self.state.unasked.len());
+        for id in self.state.unasked.drain(..leaving) {
+            if let Some(Flight::Ask { question, .. }) = self.state.flights.get(&id) {
+                let question = question.clone();
+                self.state.outbox.push_back(Effect::Ask { id, question });
+            }
+        }
     }
 
     /// Sends a deed that has passed the exit.
@@ -59,6 +77,7 @@ impl Engine {
         };
         self.state.facts.set_reply(question.clone(), fact);
         self.resolve(id, Resolved::Known, now);
+        self.ask_next();
         Some(question)
     }
 
@@ -72,8 +91,9 @@ impl Engine {
             DeedOutcome::Done => Resolved::Done,
             // A pause would keep the key from seeing that what is missing came.
             DeedOutcome::Refused(refusal) if refusal.missing.is_some() => Resolved::Known,
-            // How often Ray is told to stop a job is for the decision to say, which has a bound to keep.
-            DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } if is_stop(&what) => {
+            DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. }
+                if what.is_paced_by_decision() =>
+            {
                 Resolved::Known
             }
             DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => Resolved::Badly {
@@ -87,14 +107,7 @@ impl Engine {
             outcome,
             failures: 0,
         };
-        if let (What::Node(node::Call::Names(names)), DeedOutcome::Done) = (&what, &fact.outcome) {
-            self.state.facts.set_names(names.clone());
-        }
-        self.state.facts.set_deed(what.subject(), fact);
+        self.state.facts.set_deed(&what, fact);
         self.resolve(id, how, now);
     }
-}
-
-fn is_stop(what: &What) -> bool {
-    matches!(what, What::Ray(ray::Call::Stop { .. }))
 }

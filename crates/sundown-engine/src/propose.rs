@@ -51,8 +51,8 @@ impl Engine {
                 self.state.barriers.want(id, resources, self.state.step);
                 Some(id)
             }
-            Need::Ray(query) => Some(self.question(Question::Ray(query))),
-            Need::Node(query) => Some(self.question(Question::Node(query))),
+            Need::Ray(query) => Some(self.question(&Question::Ray(query))),
+            Need::Node(query) => Some(self.question(&Question::Node(query))),
         }
     }
 

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sundown_model::{
     Actions, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
-    Port, Sight, node,
+    Port, Sight,
 };
 
 use crate::effect::EffectId;
@@ -54,7 +54,7 @@ pub(crate) trait Runs: Debug + Send {
     fn clone_box(&self) -> Box<dyn Runs>;
     /// The queue, behind the veil of a record if there is one.
     fn save(&self, veil: Option<&Veil>) -> Value;
-    /// Takes a saved queue; the controller's own state is rebuilt from the cache and from what the node
+    /// Takes a saved queue; the controller's own state is rebuilt from the cache and from what the ports
     /// reported.
     fn load(
         &mut self,
@@ -247,8 +247,7 @@ impl<C: Controller> Runs for Slot<C> {
             self.controller
                 .observe(&Change::Added(object.clone()), cache, &mut touched);
         }
-        for pod in facts.pods() {
-            let report = node::Report::Pod(pod.clone());
+        for report in facts.reports() {
             self.controller
                 .observe(&Change::Report(report), cache, &mut touched);
         }

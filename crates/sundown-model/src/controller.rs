@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    Cache, Decision, Explain, Facts, KnownKind, Object, ObjectKey, Part, Port, Question, Resource,
-    ResourceType, Verb, node,
+    Cache, Decision, Explain, Facts, KnownKind, Object, ObjectKey, Part, Port, Question, Report,
+    Resource, ResourceType, Verb,
 };
 
 /// A controller: small incremental state, and one pure decision per key.
@@ -92,8 +92,8 @@ pub enum Change {
     Freshness(Resource),
     /// What is served changed.
     Catalog,
-    /// The node said something by itself; the facts have it already.
-    Report(node::Report),
+    /// A port said something by itself; the facts have it already.
+    Report(Report),
     /// A question beyond the API server was answered; the facts have it already.
     Answered(Question),
 }

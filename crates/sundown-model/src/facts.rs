@@ -1,15 +1,17 @@
 //! What was answered to a need, with the moment of asking. A fact is an observation with an age;
 //! whether it is young enough is for the decision to say.
 
+mod node;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::port::{DeedFact, DeedOutcome, Question, Reply, ReplyFact, Subject};
+use crate::port::{DeedFact, DeedOutcome, Question, Reply, ReplyFact, Report, Subject, What};
 use crate::recent::Recent;
-use crate::{Object, ObjectKey, RefusalReason, Resource, Step, Uid, node};
+use crate::{Object, ObjectKey, RefusalReason, Resource, Step, Uid, node as machine};
 
 /// How many answers of one sort are remembered. A forgotten one is asked again.
 const REMEMBERED_MAX: usize = 4_096;
@@ -48,7 +50,7 @@ pub struct Facts {
     written: Recent<ObjectKey, WrittenFact, REMEMBERED_MAX>,
     /// How often in a row a node or Ray gave one sort of answer.
     streaks: Recent<Question, Streak, REMEMBERED_MAX>,
-    node: NodeFacts,
+    node: node::NodeFacts,
 }
 
 /// How often in a row the answer to a question was one of its two sorts. It is a fact and not the
@@ -58,17 +60,6 @@ pub struct Streak {
     /// A probe that found all well; an image that can be had; a Ray that answers.
     pub is_well: bool,
     pub count: u32,
-}
-
-/// What the node has reported.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct NodeFacts {
-    /// Whether all of its pods were reported: from then on absence is a fact.
-    is_complete: bool,
-    pods: BTreeMap<Uid, node::Pod>,
-    images: BTreeMap<Arc<str>, node::Image>,
-    /// The names that were announced last; None: it is not known what the node has.
-    names: Option<Arc<node::Names>>,
 }
 
 /// What a consistent read of one key showed.
@@ -196,22 +187,22 @@ impl Facts {
     }
 
     /// A pod on the node, as it was last reported.
-    pub fn pod(&self, uid: &Uid) -> Option<&node::Pod> {
+    pub fn pod(&self, uid: &Uid) -> Option<&machine::Pod> {
         self.node.pods.get(uid)
     }
 
     /// All pods on the node.
-    pub fn pods(&self) -> impl Iterator<Item = &node::Pod> {
+    pub fn pods(&self) -> impl Iterator<Item = &machine::Pod> {
         self.node.pods.values()
     }
 
     /// How an image stands, as it was last reported.
-    pub fn image(&self, image: &str) -> Option<&node::Image> {
+    pub fn image(&self, image: &str) -> Option<&machine::Image> {
         self.node.images.get(image)
     }
 
     /// The names that the node has, as far as we announced them.
-    pub fn names(&self) -> Option<&Arc<node::Names>> {
+    pub fn names(&self) -> Option<&Arc<machine::Names>> {
         self.node.names.as_ref()
     }
 
@@ -227,19 +218,15 @@ impl Facts {
 
     /// Records an answer.
     pub fn set_reply(&mut self, question: Question, fact: ReplyFact) {
-        if let Some(is_well) = is_well(&fact.reply) {
+        if let Some(is_well) = fact.reply.is_well() {
             let before = self.streak(&question).filter(|it| it.is_well == is_well);
             let before = before.filter(|_| !self.is_far_from_last(&question, &fact));
             let count = before.map_or(0, |it| it.count).saturating_add(1);
             self.streaks
                 .set(question.clone(), Streak { is_well, count });
         }
-        if let (
-            Question::Node(node::Query::Image { image }),
-            Reply::Node(Ok(node::Answer::Image(is))),
-        ) = (&question, &fact.reply)
-        {
-            self.node.images.insert(image.clone(), is.clone());
+        if let (Question::Node(query), Reply::Node(Ok(answer))) = (&question, &fact.reply) {
+            self.node.note_answer(query, answer);
         }
         self.replies.set(question, fact);
     }
@@ -255,7 +242,15 @@ impl Facts {
     }
 
     /// Records what became of a deed.
-    pub fn set_deed(&mut self, subject: Subject, mut fact: DeedFact) {
+    pub fn set_deed(&mut self, what: &What, fact: DeedFact) {
+        if let (What::Node(call), DeedOutcome::Done) = (what, &fact.outcome) {
+            self.node.note_done(call);
+        }
+        self.set_outcome(what.subject(), fact);
+    }
+
+    /// Records the outcome of the last deed on a subject.
+    pub fn set_outcome(&mut self, subject: Subject, mut fact: DeedFact) {
         fact.failures = match fact.outcome {
             DeedOutcome::Done => 0,
             DeedOutcome::Refused(_) | DeedOutcome::Unknown { .. } => {
@@ -308,33 +303,16 @@ impl Facts {
         self.written.set(key, WrittenFact { written_at });
     }
 
-    /// Records that these names were announced.
-    pub fn set_names(&mut self, names: Arc<node::Names>) {
-        self.node.names = Some(names);
+    /// Records what a port says by itself.
+    pub fn set_report(&mut self, report: Report) {
+        match report {
+            Report::Node(report) => self.node.take(report),
+        }
     }
 
-    /// Records what the node says.
-    pub fn set_report(&mut self, report: node::Report) {
-        let node = &mut self.node;
-        match report {
-            node::Report::All(pods) => {
-                let pods = pods.into_iter().map(|pod| (pod.pod.clone(), pod));
-                node.pods = pods.collect();
-                node.is_complete = true;
-                // It may be another node than before; names are announced again.
-                node.names = None;
-            }
-            node::Report::Pod(pod) => {
-                node.pods.insert(pod.pod.clone(), pod);
-            }
-            node::Report::Removed { pod } => {
-                node.pods.remove(&pod);
-            }
-            node::Report::Image { image, is } => {
-                node.images.insert(image, is);
-            }
-            node::Report::Away { .. } => node.is_complete = false,
-        }
+    /// What the ports would say again of what is known, to a controller that begins anew.
+    pub fn reports(&self) -> impl Iterator<Item = Report> {
+        self.node.reports().map(Report::Node)
     }
 
     /// Records that the catalog was caught up with what was defined before `step`.
@@ -362,17 +340,4 @@ impl FailedFact {
 
 fn is_near(before: Timestamp, after: Timestamp, gap_max: SignedDuration) -> bool {
     after.duration_since(before) <= gap_max
-}
-
-/// Of which sort an answer is; None when the node gave none or there are no sorts. That Ray gives none is one.
-fn is_well(reply: &Reply) -> Option<bool> {
-    match reply {
-        Reply::Node(Ok(node::Answer::Probe { trouble })) => Some(trouble.is_none()),
-        Reply::Node(Ok(node::Answer::Image(is))) => match is {
-            node::Image::Ready | node::Image::Missing | node::Image::Making { .. } => Some(true),
-            node::Image::Unavailable { .. } => Some(false),
-        },
-        Reply::Ray(answer) => Some(answer.is_ok()),
-        Reply::Node(Err(_)) => None,
-    }
 }

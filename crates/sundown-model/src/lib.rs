@@ -35,7 +35,7 @@ pub use name::{KnownKind, Namespace, ObjectKey, Resource, Uid};
 pub use object::{Deletion, Malformed, Object, OwnerRef};
 pub use outcome::{Answer, Outcome, Refusal, RefusalReason};
 pub use port::{
-    Deed, DeedFact, DeedOutcome, DeedReason, DeedRefusal, Port, Question, Reply, ReplyFact,
+    Deed, DeedFact, DeedOutcome, DeedReason, DeedRefusal, Port, Question, Reply, ReplyFact, Report,
     Subject, What,
 };
 pub use quantity::Quantity;

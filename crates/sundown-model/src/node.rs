@@ -11,7 +11,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::Uid;
+use crate::{ObjectKey, Subject, Uid};
 
 /// All rights that root can have inside a container, by the names of Kubernetes.
 pub const CAPABILITIES: [&str; 12] = [
@@ -409,5 +409,68 @@ impl Refused {
                 self,
                 Self::NameInvalid | Self::EnvironmentInvalid | Self::RunAsInvalid
             )
+    }
+}
+
+impl Query {
+    /// What it asks, in words.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Probe { run, .. } => format!("probe container {}", run.container),
+            Self::Image { image } => format!("look for an environment {image}"),
+        }
+    }
+
+    /// The answer of a node that broke at it.
+    pub(crate) fn broken(&self, message: String) -> Result<Answer, String> {
+        match self {
+            // Of an image that nothing is known about it would be asked again at once.
+            Self::Image { .. } => Ok(Answer::Image(Image::Unavailable { message })),
+            Self::Probe { .. } => Err(message),
+        }
+    }
+}
+
+impl Answer {
+    /// A probe that found all well; an image that can be had.
+    pub(crate) fn is_well(&self) -> bool {
+        match self {
+            Self::Probe { trouble } => trouble.is_none(),
+            Self::Image(is) => match is {
+                Image::Ready | Image::Missing | Image::Making { .. } => true,
+                Image::Unavailable { .. } => false,
+            },
+        }
+    }
+}
+
+impl Call {
+    /// What it is done to, so that its outcome can be found again.
+    pub(crate) fn subject(&self) -> Subject {
+        match self {
+            Self::Prepare(sandbox) => Subject::Pod(sandbox.pod.clone()),
+            Self::Start(launch) => Subject::Run(launch.run.clone()),
+            Self::Hook { run, .. } => Subject::Hook(run.clone()),
+            Self::Signal { run, signal } => Subject::Signal(run.clone(), *signal),
+            Self::Release { pod } => Subject::Release(pod.clone()),
+            Self::Remove { pod } => Subject::Removal(pod.clone()),
+            Self::Pull { image } => Subject::Image(image.clone()),
+            Self::Names(_) => Subject::Names,
+        }
+    }
+
+    /// What it does, in words, without what it carries.
+    pub(crate) fn in_words(&self, about: &ObjectKey) -> String {
+        let of = |run: &Run| format!("container {} of {about}", run.container);
+        match self {
+            Self::Prepare(_) => format!("make room for {about}"),
+            Self::Start(launch) => format!("start {}", of(&launch.run)),
+            Self::Hook { run, .. } => format!("run the last command of {}", of(run)),
+            Self::Signal { run, signal } => format!("send signal {signal} to {}", of(run)),
+            Self::Release { .. } => format!("end what {about} ran in"),
+            Self::Remove { .. } => format!("remove the processes of {about}"),
+            Self::Pull { image } => format!("make the environment {image}"),
+            Self::Names(names) => format!("announce {} names", names.len()),
+        }
     }
 }

@@ -28,12 +28,65 @@ pub enum Reply {
     Node(Result<node::Answer, String>),
 }
 
+impl Question {
+    /// What it asks, in words.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Ray(query) => query.in_words(),
+            Self::Node(query) => query.in_words(),
+        }
+    }
+
+    /// The answer where there is no such port; the message says so.
+    pub fn unreachable(&self, message: String) -> Reply {
+        match self {
+            Self::Ray(_) => Reply::Ray(Err(ray::Failure::unreachable(message))),
+            Self::Node(_) => Reply::Node(Err(message)),
+        }
+    }
+
+    /// The answer of a port that broke at it; the message says so.
+    pub fn broken(&self, message: String) -> Reply {
+        match self {
+            Self::Ray(_) => Reply::Ray(Err(ray::Failure::unreachable(message))),
+            Self::Node(query) => Reply::Node(query.broken(message)),
+        }
+    }
+}
+
+impl Reply {
+    /// Of which of its two sorts an answer is; None when there was none, or there are no sorts. That Ray gives
+    /// none is one.
+    pub(crate) fn is_well(&self) -> Option<bool> {
+        match self {
+            Self::Ray(answer) => Some(answer.is_ok()),
+            Self::Node(answer) => answer.as_ref().ok().map(node::Answer::is_well),
+        }
+    }
+}
+
+/// What a port says by itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub enum Report {
+    Node(node::Report),
+}
+
 /// What may be done there, on account of an object.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deed {
     /// A brake on this object holds the deed back.
     pub about: ObjectKey,
     pub what: What,
+}
+
+impl Deed {
+    /// What it does, in words, without what it carries.
+    pub fn in_words(&self) -> String {
+        match &self.what {
+            What::Ray(call) => call.in_words(&self.about),
+            What::Node(call) => call.in_words(&self.about),
+        }
+    }
 }
 
 /// What is to be done.
@@ -55,20 +108,38 @@ impl What {
     /// What it is done to, so that its outcome can be found again.
     pub fn subject(&self) -> Subject {
         match self {
-            Self::Ray(ray::Call::Submit { at, job, .. }) => {
-                Subject::Submission(at.clone(), job.submission_id.clone())
+            Self::Ray(call) => call.subject(),
+            Self::Node(call) => call.subject(),
+        }
+    }
+
+    /// Whether the decision itself says how often it is tried, as it has a bound to keep. Every other deed that
+    /// came to nothing has a pause, which grows.
+    pub fn is_paced_by_decision(&self) -> bool {
+        match self {
+            Self::Ray(call) => matches!(call, ray::Call::Stop { .. }),
+            Self::Node(_) => false,
+        }
+    }
+
+    /// The outcome where there is no such port; the message says so.
+    pub fn unreachable(&self, message: String) -> DeedOutcome {
+        let reason = match self {
+            Self::Ray(_) => DeedReason::Ray(ray::Refused::Unreachable),
+            Self::Node(_) => DeedReason::Node(node::Refused::Unreachable),
+        };
+        DeedOutcome::Refused(DeedRefusal::new(reason, message))
+    }
+
+    /// The outcome at a port that broke at it; the message says so.
+    pub fn broken(&self, message: String) -> DeedOutcome {
+        match self {
+            // A job may have been submitted: Ray is asked before it is submitted again.
+            Self::Ray(_) => DeedOutcome::Unknown { message },
+            // The node does nothing twice and tells what became of it; a refusal is what people are shown.
+            Self::Node(_) => {
+                DeedOutcome::Refused(DeedRefusal::new(node::Refused::Panicked, message))
             }
-            Self::Ray(ray::Call::Stop {
-                at, submission_id, ..
-            }) => Subject::Stop(at.clone(), submission_id.clone()),
-            Self::Node(node::Call::Prepare(sandbox)) => Subject::Pod(sandbox.pod.clone()),
-            Self::Node(node::Call::Start(launch)) => Subject::Run(launch.run.clone()),
-            Self::Node(node::Call::Hook { run, .. }) => Subject::Hook(run.clone()),
-            Self::Node(node::Call::Signal { run, signal }) => Subject::Signal(run.clone(), *signal),
-            Self::Node(node::Call::Release { pod }) => Subject::Release(pod.clone()),
-            Self::Node(node::Call::Remove { pod }) => Subject::Removal(pod.clone()),
-            Self::Node(node::Call::Pull { image }) => Subject::Image(image.clone()),
-            Self::Node(node::Call::Names(_)) => Subject::Names,
         }
     }
 }
@@ -159,16 +230,6 @@ impl DeedRefusal {
 pub enum DeedReason {
     Ray(ray::Refused),
     Node(node::Refused),
-}
-
-impl DeedReason {
-    /// That nothing could be reached behind a port.
-    pub fn unreachable(port: Port) -> Self {
-        match port {
-            Port::Ray => Self::Ray(ray::Refused::Unreachable),
-            Port::Node => Self::Node(node::Refused::Unreachable),
-        }
-    }
 }
 
 impl From<ray::Refused> for DeedReason {

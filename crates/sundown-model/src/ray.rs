@@ -9,6 +9,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::{ObjectKey, Subject};
+
 /// Where a dashboard is: `host:port`, as in `status.dashboardURL`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -141,4 +143,44 @@ pub enum Refused {
     NotRay,
     /// Nothing answered, so nothing was sent.
     Unreachable,
+}
+
+impl Query {
+    /// What it asks, in words.
+    pub(crate) fn in_words(&self) -> String {
+        match self {
+            Self::Session { at } => format!("ask {} for its session", at.0),
+            Self::Job { at, submission_id } => format!("ask {} about job {submission_id}", at.0),
+        }
+    }
+}
+
+impl Call {
+    /// What it is done to, so that its outcome can be found again.
+    pub(crate) fn subject(&self) -> Subject {
+        match self {
+            Self::Submit { at, job, .. } => {
+                Subject::Submission(at.clone(), job.submission_id.clone())
+            }
+            Self::Stop {
+                at, submission_id, ..
+            } => Subject::Stop(at.clone(), submission_id.clone()),
+        }
+    }
+
+    /// What it does, in words, without what it carries.
+    pub(crate) fn in_words(&self, about: &ObjectKey) -> String {
+        match self {
+            Self::Submit { job, .. } => format!("submit job {} of {about}", job.submission_id),
+            Self::Stop { submission_id, .. } => format!("stop job {submission_id} of {about}"),
+        }
+    }
+}
+
+impl Failure {
+    /// That nothing answered.
+    pub fn unreachable(message: String) -> Self {
+        let kind = FailureKind::Unreachable;
+        Self { kind, message }
+    }
 }

@@ -3,10 +3,8 @@
 
 mod requests;
 
-use sundown_engine::{
-    Effect, EffectId, Failure, Input, WatchEvent, broken, deed_in_words, question_in_words,
-};
-use sundown_model::{DeedOutcome, ObjectKey, Question, What, Write};
+use sundown_engine::{Effect, EffectId, Failure, Input, WatchEvent, broken};
+use sundown_model::{DeedOutcome, ObjectKey, Question, Report, What, Write};
 
 use crate::checks::{self, Violation};
 use crate::fault::Variant;
@@ -226,7 +224,7 @@ impl World {
             return false;
         };
         self.note(&format!("report {report:?}"));
-        self.take(Input::Reported(report));
+        self.take(Input::Reported(Report::Node(report)));
         true
     }
 
@@ -343,8 +341,8 @@ pub(crate) fn short(effect: &Effect) -> String {
         Effect::Unwatch { .. } => "unwatch".to_owned(),
         Effect::Get { key, .. } => format!("get {key}"),
         Effect::Barrier { types, .. } => format!("barrier over {} kinds", types.len()),
-        Effect::Ask { question, .. } => question_in_words(question),
-        Effect::Do { by, deed, .. } => format!("{by}: {}", deed_in_words(deed)),
+        Effect::Ask { question, .. } => question.in_words(),
+        Effect::Do { by, deed, .. } => format!("{by}: {}", deed.in_words()),
         Effect::Write { by, write, .. } => match write {
             Write::Create(draft) => format!("{by}: create {}", draft.key),
             Write::Patch { at, part, .. } => format!("{by}: patch {at:?} {part:?}"),

@@ -7,7 +7,7 @@ mod tests;
 use jiff::Timestamp;
 use sundown_engine::flight::{Record, Veil, first_difference, replay};
 use sundown_engine::{Effect, Engine, Input, SentEffect};
-use sundown_model::{DeedOutcome, Reply, node, ray};
+use sundown_model::{DeedOutcome, Reply, Report, node, ray};
 
 use crate::scenario::Scenario;
 use crate::world::World;
@@ -163,7 +163,7 @@ fn say(input: &mut Input, marker: &str, is_troubled: bool) -> bool {
             DeedOutcome::Unknown { message } => said(message),
             DeedOutcome::Done | DeedOutcome::Refused(_) => {}
         },
-        Input::Reported(report) => match report {
+        Input::Reported(Report::Node(report)) => match report {
             node::Report::All(pods) => pods.iter_mut().for_each(|pod| last_words(pod, marker)),
             node::Report::Pod(pod) => last_words(pod, marker),
             node::Report::Away { message } => said(message),

@@ -1,9 +1,7 @@
 //! What the engine sees and does, in words.
 
-use sundown_engine::{
-    Effect, Input, SentEffect, SentWrite, WatchEvent, deed_in_words, question_in_words,
-};
-use sundown_model::{Blocker, DeedOutcome, Outcome, Part, Propagation, Reply, node};
+use sundown_engine::{Effect, Input, SentEffect, SentWrite, WatchEvent};
+use sundown_model::{Blocker, DeedOutcome, Outcome, Part, Propagation, Reply, Report, node};
 
 /// What keeps an object from going.
 pub(crate) fn blocker(blocker: &Blocker) -> String {
@@ -68,7 +66,7 @@ pub(crate) fn input(input: &Input) -> String {
             }
             DeedOutcome::Unknown { .. } => format!("{id:?} sent, result unknown"),
         },
-        Input::Reported(report) => reported(report),
+        Input::Reported(Report::Node(report)) => reported(report),
     }
 }
 
@@ -106,8 +104,8 @@ pub(crate) fn effect(effect: &SentEffect) -> String {
             format!("{id:?} ask how far {} resources are", types.len())
         }
         Effect::Write { by, write, .. } => format!("{id:?} {by}: {}", change(write)),
-        Effect::Ask { question, .. } => format!("{id:?} {}", question_in_words(question)),
-        Effect::Do { by, deed, .. } => format!("{id:?} {by}: {}", deed_in_words(deed)),
+        Effect::Ask { question, .. } => format!("{id:?} {}", question.in_words()),
+        Effect::Do { by, deed, .. } => format!("{id:?} {by}: {}", deed.in_words()),
     }
 }
 

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use sundown_model::node::{Call, Names, Report};
-use sundown_model::{Action, Change, Controller as _, Decision, Patch, What, Write};
+use sundown_model::{
+    Action, Change, Controller as _, Decision, DeedFact, DeedOutcome, Patch, Step, What, Write,
+};
 
 use super::{Key, Reason, ServiceNames};
-use crate::testing::{A, Scene, a};
+use crate::testing::{A, Scene, a, at};
 
 fn a_service() -> A {
     a("service", "web")
@@ -159,7 +161,14 @@ fn a_table_is_announced_when_it_is_not_the_last_one() {
     let announces = scene.decide(&Key::Names, 0);
     assert_eq!(announces.reason, Reason::Announces { names: 1 });
     let told = table(&scene);
-    scene.facts.set_names(std::sync::Arc::new(told));
+    let what = What::Node(Call::Names(std::sync::Arc::new(told)));
+    let fact = DeedFact {
+        asked: Step::default(),
+        ended_at: at(0),
+        outcome: DeedOutcome::Done,
+        failures: 0,
+    };
+    scene.facts.set_deed(&what, fact);
     let still = scene.decide(&Key::Names, 0);
     assert_eq!(still.reason, Reason::Announced { names: 1 });
     assert!(still.actions.is_empty());

@@ -291,7 +291,7 @@ impl<C: Controller> Stage<C> {
                     outcome,
                     failures: 0,
                 };
-                self.scene.facts.set_deed(what.subject(), fact);
+                self.scene.facts.set_deed(what, fact);
                 self.wait(pause);
             }
             Action::Api(write) => {

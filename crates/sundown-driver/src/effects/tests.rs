@@ -14,7 +14,7 @@ use kube::client::Body;
 use serde_json::json;
 use sundown_engine::{Effect, EffectId, Input, broken};
 use sundown_model::{
-    Deed, DeedOutcome, Draft, Form, Object, ObjectKey, Part, Patch, Propagation, Question, Reply,
+    Deed, DeedOutcome, Draft, Form, Object, ObjectKey, Part, Patch, Propagation, Question, Report,
     Resource, ResourceType, Rv, Seen, Verb, What, Write, node, ray,
 };
 use tokio::sync::mpsc;
@@ -24,7 +24,7 @@ use super::{Effects, Outbox};
 use crate::counters::Counters;
 use crate::handle::Message;
 use crate::requests::Requests;
-use crate::{Beyond, ListBarrier};
+use crate::{ListBarrier, NodePort, Ports, RayPort};
 
 /// How long anything here may take. Reached only by a failure.
 const BOUND: Duration = Duration::from_secs(30);
@@ -55,28 +55,62 @@ fn client(discovery_panics: bool) -> Client {
 #[derive(Debug)]
 struct Odd;
 
-impl Beyond for Odd {
-    fn ask(&self, question: Question) -> BoxFuture<'_, Reply> {
-        // Before there is a future: that is the effect's panic, too.
-        if format!("{question:?}").contains(VICTIM) {
+impl Odd {
+    /// Before there is a future: that is the effect's panic, too.
+    fn is_asked(about: &dyn std::fmt::Debug) {
+        if format!("{about:?}").contains(VICTIM) {
             panics("injected into a question");
         }
-        Box::pin(async { Reply::Node(Err("away".to_owned())) })
     }
 
-    fn carry_out(&self, deed: Deed) -> BoxFuture<'_, DeedOutcome> {
-        Box::pin(async move {
-            tokio::task::yield_now().await;
-            if format!("{deed:?}").contains(VICTIM) {
-                panics("injected into a deed");
-            }
-            DeedOutcome::Done
-        })
+    async fn is_told(about: &ObjectKey) -> DeedOutcome {
+        tokio::task::yield_now().await;
+        if format!("{about:?}").contains(VICTIM) {
+            panics("injected into a deed");
+        }
+        DeedOutcome::Done
+    }
+}
+
+impl RayPort for Odd {
+    fn ask<'a>(
+        &'a self,
+        query: &'a ray::Query,
+    ) -> BoxFuture<'a, Result<ray::Answer, ray::Failure>> {
+        Self::is_asked(query);
+        Box::pin(async { Err(ray::Failure::unreachable("away".to_owned())) })
+    }
+
+    fn carry_out<'a>(
+        &'a self,
+        about: &'a ObjectKey,
+        _: &'a ray::Call,
+    ) -> BoxFuture<'a, DeedOutcome> {
+        Box::pin(Self::is_told(about))
+    }
+}
+
+impl NodePort for Odd {
+    fn ask<'a>(&'a self, query: &'a node::Query) -> BoxFuture<'a, Result<node::Answer, String>> {
+        Self::is_asked(query);
+        Box::pin(async { Err("away".to_owned()) })
+    }
+
+    fn carry_out<'a>(
+        &'a self,
+        about: &'a ObjectKey,
+        _: &'a node::Call,
+    ) -> BoxFuture<'a, DeedOutcome> {
+        Box::pin(Self::is_told(about))
     }
 
     fn reports(&self) -> BoxStream<'static, node::Report> {
         stream::pending().boxed()
     }
+}
+
+fn odd() -> Ports {
+    Ports::default().ray(Arc::new(Odd)).node(Arc::new(Odd))
 }
 
 fn ty(plural: &str) -> Arc<ResourceType> {
@@ -227,13 +261,13 @@ struct Bench {
     counters: Arc<Counters>,
 }
 
-fn bench(client: Client, beyond: Arc<dyn Beyond>) -> Bench {
+fn bench(client: Client, ports: Ports) -> Bench {
     let (sender, inbox) = mpsc::channel(64);
     let counters = Arc::<Counters>::default();
     let requests = Requests::new(client, Arc::clone(&counters));
     let barrier = Arc::new(ListBarrier::new(requests.clone()));
     Bench {
-        effects: Effects::new(requests, barrier, beyond, Outbox::new(sender)),
+        effects: Effects::new(requests, barrier, ports, Outbox::new(sender)),
         inbox,
         counters,
     }
@@ -254,7 +288,7 @@ async fn a_panic_in_any_effect_costs_that_effect_only() -> anyhow::Result<()> {
     for victim in 0..sorts {
         let effects = one_of_each(victim);
         let discovery_panics = matches!(effects[victim], Effect::Discover { .. });
-        let mut bench = bench(client(discovery_panics), Arc::new(Odd));
+        let mut bench = bench(client(discovery_panics), odd());
         let what = effects[victim].clone();
         for effect in effects.iter().cloned() {
             bench.effects.start(effect);
@@ -281,12 +315,12 @@ async fn a_panic_in_any_effect_costs_that_effect_only() -> anyhow::Result<()> {
 #[derive(Debug, Default)]
 struct Stumbling(std::sync::atomic::AtomicU32);
 
-impl Beyond for Stumbling {
-    fn ask(&self, _: Question) -> BoxFuture<'_, Reply> {
+impl NodePort for Stumbling {
+    fn ask<'a>(&'a self, _: &'a node::Query) -> BoxFuture<'a, Result<node::Answer, String>> {
         Box::pin(std::future::pending())
     }
 
-    fn carry_out(&self, _: Deed) -> BoxFuture<'_, DeedOutcome> {
+    fn carry_out<'a>(&'a self, _: &'a ObjectKey, _: &'a node::Call) -> BoxFuture<'a, DeedOutcome> {
         Box::pin(std::future::pending())
     }
 
@@ -304,15 +338,22 @@ impl Beyond for Stumbling {
 
 #[tokio::test]
 async fn a_panic_of_the_teller_is_told_and_it_is_listened_to_again() -> anyhow::Result<()> {
-    let mut bench = bench(client(false), Arc::new(Stumbling::default()));
+    let mut bench = bench(
+        client(false),
+        Ports::default().node(Arc::new(Stumbling::default())),
+    );
     bench.effects.listen();
     let first = bench.heard().await?;
     assert!(
-        matches!(first, Input::Reported(node::Report::Away { .. })),
+        matches!(
+            first,
+            Input::Reported(Report::Node(node::Report::Away { .. }))
+        ),
         "{first:?}"
     );
     let next = bench.heard().await?;
-    assert_eq!(next, Input::Reported(node::Report::All(Vec::new())));
+    let all = Report::Node(node::Report::All(Vec::new()));
+    assert_eq!(next, Input::Reported(all));
     assert_eq!(bench.counters.counts().panicked, 1);
     Ok(())
 }

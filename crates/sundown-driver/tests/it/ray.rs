@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use sundown_driver::{Dashboards, OwnNetwork};
-use sundown_model::{DeedOutcome, ray};
+use sundown_driver::{Dashboards, OwnNetwork, RayPort as _};
+use sundown_model::{DeedOutcome, ObjectKey, Resource, ray};
 use sundown_testing::TestBound;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -85,6 +85,10 @@ async fn answer(stream: &mut TcpStream, code: u16, body: &str) -> Result<()> {
     Ok(stream.write_all(text.as_bytes()).await?)
 }
 
+fn about() -> ObjectKey {
+    ObjectKey::namespaced(&Resource::new("ray.io", "rayjobs"), "here", "a")
+}
+
 fn dashboards() -> Dashboards {
     Dashboards::new(Arc::new(OwnNetwork))
 }
@@ -119,7 +123,9 @@ async fn a_submission_asks_for_the_session_and_tells_on_the_same_connection() ->
     let _bound = TestBound::of_this_test();
     let plays = vec![Play::Answer(200, SESSION), Play::Answer(200, TAKEN)];
     let (at, played) = dashboard(plays).await?;
-    let outcome = dashboards().carry_out(&submit(&at, "session_1")).await;
+    let outcome = dashboards()
+        .carry_out(&about(), &submit(&at, "session_1"))
+        .await;
     assert_eq!(outcome, DeedOutcome::Done);
     let got = heard(played).await?;
     let posted = r#"POST /api/jobs/ {"submission_id":"a","entrypoint":"true"}"#;
@@ -131,7 +137,9 @@ async fn a_submission_asks_for_the_session_and_tells_on_the_same_connection() ->
 async fn another_session_is_told_nothing() -> Result<()> {
     let _bound = TestBound::of_this_test();
     let (at, played) = dashboard(vec![Play::Answer(200, SESSION), Play::Hang]).await?;
-    let outcome = dashboards().carry_out(&submit(&at, "session_0")).await;
+    let outcome = dashboards()
+        .carry_out(&about(), &submit(&at, "session_0"))
+        .await;
     assert_eq!(reason(&outcome), "OtherSession");
     assert_eq!(heard(played).await?, ["GET /api/version "]);
     Ok(())
@@ -164,7 +172,7 @@ async fn a_stop_asks_for_the_session_and_tells_no_other() -> Result<()> {
         ),
     ] {
         let (at, played) = dashboard(plays).await?;
-        let outcome = dashboards().carry_out(&stop(&at, session)).await;
+        let outcome = dashboards().carry_out(&about(), &stop(&at, session)).await;
         assert_eq!(reason(&outcome), expect, "{session:?}");
         assert_eq!(heard(played).await?, requests, "{session:?}");
     }
@@ -175,7 +183,9 @@ async fn a_stop_asks_for_the_session_and_tells_no_other() -> Result<()> {
 async fn what_was_sent_and_not_answered_is_not_known() -> Result<()> {
     let _bound = TestBound::of_this_test();
     let (at, _played) = dashboard(vec![Play::Answer(200, SESSION), Play::Hang]).await?;
-    let outcome = dashboards().carry_out(&submit(&at, "session_1")).await;
+    let outcome = dashboards()
+        .carry_out(&about(), &submit(&at, "session_1"))
+        .await;
     assert_eq!(reason(&outcome), "Unknown");
     Ok(())
 }
@@ -187,7 +197,9 @@ async fn what_could_not_be_sent_was_not_done() -> Result<()> {
     let deaf = TcpSocket::new_v4()?;
     deaf.bind("127.0.0.1:0".parse()?)?;
     let at = ray::Dashboard(deaf.local_addr()?.to_string().into());
-    let outcome = dashboards().carry_out(&submit(&at, "session_1")).await;
+    let outcome = dashboards()
+        .carry_out(&about(), &submit(&at, "session_1"))
+        .await;
     assert_eq!(reason(&outcome), "Unreachable");
     let asked = dashboards().ask(&ray::Query::Session { at }).await;
     let failure = asked.expect_err("nobody is there");

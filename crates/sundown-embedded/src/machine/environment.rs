@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use sundown_decide::pod::expand::{Budget, Template, TooLarge};
+use sundown_driver::lookup::{Content, Holder};
 use sundown_model::node::{Launch, Refused, Variable};
 use sundown_node::environment::Environment;
 use sundown_node::{ContainerSpec, Mount};
 
 use super::DeedFailure;
-use super::lookup::{Content, Holder, Lookup};
+use super::references::References;
 
 /// All variables of a container with their values.
 pub(super) async fn variables(
@@ -17,7 +18,7 @@ pub(super) async fn variables(
     launch: &Launch,
     of_image: &Environment,
     namespace: &str,
-    lookup: &Lookup,
+    references: &References,
 ) -> Result<Vec<(String, String)>, DeedFailure> {
     let mut all = budget.environment();
     for (name, value) in &of_image.variables {
@@ -25,7 +26,7 @@ pub(super) async fn variables(
     }
     for variable in &launch.variables {
         // Each is paid for before the next object is looked up: one may be named many times.
-        for (name, value) in values(variable, namespace, lookup).await? {
+        for (name, value) in values(variable, namespace, references).await? {
             all.put(name, value)?;
         }
     }
@@ -35,7 +36,7 @@ pub(super) async fn variables(
 async fn values(
     variable: &Variable,
     namespace: &str,
-    lookup: &Lookup,
+    references: &References,
 ) -> Result<Vec<(String, Template)>, DeedFailure> {
     let (holder, of, optional) = match variable {
         Variable::Text { name, value } => {
@@ -48,7 +49,7 @@ async fn values(
             (Holder::Secret, of, *optional)
         }
     };
-    let content = lookup.content(holder, namespace, of, optional).await?;
+    let content = references.content(holder, namespace, of, optional).await?;
     let found = chosen(variable, content.unwrap_or_default());
     found.map_err(|failure| failure.for_lack_of(holder.key(namespace, of)))
 }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     /// A server in which every `ConfigMap` holds one text of so many bytes, and how often it was asked.
-    fn answering(bytes: usize) -> (Lookup, Arc<AtomicUsize>) {
+    fn answering(bytes: usize) -> (References, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&asked);
         let answer = move |_: http::Request<kube::client::Body>| {
@@ -158,13 +159,13 @@ mod tests {
             )))
         };
         let client = Client::new(tower::service_fn(answer), "default");
-        (Lookup::new(client, String::new()), asked)
+        (References::new(client, String::new()), asked)
     }
 
     /// Eighty thousand lines that each named one `ConfigMap` were collected before they were counted.
     #[tokio::test]
     async fn a_config_map_that_is_named_many_times_is_paid_for_each_time() {
-        let (lookup, asked) = answering(100_000);
+        let (references, asked) = answering(100_000);
         let named = Variable::ConfigMap {
             of: "c".to_owned(),
             prefix: String::new(),
@@ -192,7 +193,7 @@ mod tests {
             command: Vec::new(),
         };
         let mut budget = Budget::default();
-        let made = variables(&mut budget, &launch, &of_image, "ns", &lookup).await;
+        let made = variables(&mut budget, &launch, &of_image, "ns", &references).await;
         let Err(DeedFailure::Refused(refusal)) = made else {
             unreachable!("it is 8 GB")
         };
@@ -202,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn files_of_volumes_have_a_bound_together() {
-        let (lookup, asked) = answering(1 << 20);
+        let (references, asked) = answering(1 << 20);
         let named = Files::ConfigMap(Selection {
             name: "c".to_owned(),
             items: None,
@@ -221,7 +222,7 @@ mod tests {
         };
         let from = vec![named; 10_000];
         let mut room = sundown_decide::pod::room::Room::of(sandbox::FILES_BYTES_MAX);
-        let made = files::all(&sandbox, &from, 0o644, &mut room, &lookup).await;
+        let made = files::all(&sandbox, &from, 0o644, &mut room, &references).await;
         let Err(DeedFailure::Refused(refusal)) = made else {
             unreachable!("it is 10 GB")
         };

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use sundown_decide::pod::room::Room;
+use sundown_driver::lookup::{Content, Holder};
 use sundown_model::node::{Files, Refused, Sandbox, Selection};
 use sundown_node::File;
 
 use super::DeedFailure;
-use super::lookup::{Content, Holder, Lookup};
+use super::references::References;
 use super::sandbox::FILES_BYTES_MAX;
 
 /// All files of a volume; later sources win.
@@ -16,13 +17,15 @@ pub(super) async fn all(
     from: &[Files],
     mode: u32,
     room: &mut Room,
-    lookup: &Lookup,
+    references: &References,
 ) -> Result<BTreeMap<String, File>, DeedFailure> {
     let mut files = BTreeMap::new();
     for source in from {
         let found = match source {
-            Files::ConfigMap(it) => selected(Holder::ConfigMap, sandbox, it, mode, lookup).await?,
-            Files::Secret(it) => selected(Holder::Secret, sandbox, it, mode, lookup).await?,
+            Files::ConfigMap(it) => {
+                selected(Holder::ConfigMap, sandbox, it, mode, references).await?
+            }
+            Files::Secret(it) => selected(Holder::Secret, sandbox, it, mode, references).await?,
             Files::Texts(texts) => {
                 let texts = texts.iter();
                 let texts = texts.map(|(path, it)| {
@@ -38,10 +41,11 @@ pub(super) async fn all(
             } => {
                 let pod = (&*sandbox.name, sandbox.pod.as_str());
                 let audience = audience.as_deref();
-                let token = lookup.token(&sandbox.namespace, pod, audience, *expiration_seconds);
+                let token =
+                    references.token(&sandbox.namespace, pod, audience, *expiration_seconds);
                 vec![(path.clone(), file(&token.await?, mode))]
             }
-            Files::Authority { path } => vec![(path.clone(), file(lookup.authority(), mode))],
+            Files::Authority { path } => vec![(path.clone(), file(references.authority(), mode))],
         };
         // Paid for before the next object is looked up.
         for (path, file) in found {
@@ -64,10 +68,10 @@ async fn selected(
     sandbox: &Sandbox,
     selection: &Selection,
     mode: u32,
-    lookup: &Lookup,
+    references: &References,
 ) -> Result<Vec<(String, File)>, DeedFailure> {
     let (name, optional) = (&selection.name, selection.optional);
-    let content = lookup.content(holder, &sandbox.namespace, name, optional);
+    let content = references.content(holder, &sandbox.namespace, name, optional);
     let content = content.await?.unwrap_or_default();
     let lack = |failure: DeedFailure| failure.for_lack_of(holder.key(&sandbox.namespace, name));
     pick(content, selection, mode).map_err(lack)

@@ -8,7 +8,7 @@ use sundown_node::{ClosedPaths, HostPathKind, HostsEntry, PodSpec, Volume, Volum
 
 use super::DeedFailure;
 use super::files;
-use super::lookup::Lookup;
+use super::references::References;
 
 /// What `/dev/shm` has where a manifest does not say: as with container runtimes.
 const SHARED_MEMORY_BYTES: u64 = 64 * 1024 * 1024;
@@ -21,14 +21,14 @@ pub(super) const FILES_BYTES_MAX: usize = 64 * 1024 * 1024;
 pub(super) async fn pod_spec(
     sandbox: &Sandbox,
     closed: &ClosedPaths,
-    lookup: &Lookup,
+    references: &References,
 ) -> Result<PodSpec, DeedFailure> {
     refuse_closed(sandbox, closed)?;
     let mut room = Room::of(FILES_BYTES_MAX);
     let mut volumes = Vec::new();
     for volume in &sandbox.volumes {
         let name = volume.name.clone();
-        let source = source(sandbox, &volume.content, &mut room, lookup).await;
+        let source = source(sandbox, &volume.content, &mut room, references).await;
         let source = source.map_err(|failure| about(&name, failure))?;
         volumes.push(Volume { name, source });
     }
@@ -83,7 +83,7 @@ async fn source(
     sandbox: &Sandbox,
     content: &Content,
     room: &mut Room,
-    lookup: &Lookup,
+    references: &References,
 ) -> Result<VolumeSource, DeedFailure> {
     Ok(match content {
         Content::Empty {
@@ -98,7 +98,7 @@ async fn source(
             kind: host_path_kind(kind)?,
         },
         Content::Files { from, mode } => VolumeSource::Files {
-            files: files::all(sandbox, from, *mode, room, lookup).await?,
+            files: files::all(sandbox, from, *mode, room, references).await?,
         },
     })
 }

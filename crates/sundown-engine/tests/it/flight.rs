@@ -162,7 +162,8 @@ fn a_record_of_another_format_is_refused_and_changes_nothing() {
         checkpoint: engine.checkpoint(),
     };
     let error = replay(&mut engine, begin).unwrap_err();
-    assert!(error.contains("format 3"), "{error}");
+    let expect = format!("format {FORMAT}");
+    assert!(error.contains(&expect), "{error}");
     assert_eq!(engine.checkpoint(), before);
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 use sundown_engine::{Brake, Config, Effect, EffectId, Input};
 use sundown_model::{
-    DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, Resource, Subject, What, node,
+    DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, Report, Resource, Subject, What, node,
 };
 
 use crate::rig::{A, Rig, only, toy};
@@ -73,6 +73,66 @@ fn questions_and_deeds_that_take_long_hold_up_nobody_else() {
         _ => "else",
     });
     assert_eq!(kinds.collect::<Vec<_>>(), ["asks", "does", "writes"]);
+}
+
+#[test]
+fn no_more_questions_are_under_way_than_allowed_and_the_oldest_is_next() {
+    let toys: Vec<_> = (0..5)
+        .map(|number| toy(&format!("toy-{number}")).spec("looks", json!(format!("image-{number}"))))
+        .collect();
+    let mut rig = Rig::new(Config {
+        asks_max: 2,
+        ..Config::default()
+    });
+    rig.settle(&toys.iter().collect::<Vec<_>>());
+    rig.take(Input::Lead(true));
+    let image = |effect: &Effect| match effect {
+        Effect::Ask {
+            question: Question::Node(node::Query::Image { image }),
+            ..
+        } => image.to_string(),
+        other => unreachable!("expected a question, got {other:?}"),
+    };
+    let mut under_way = rig.turn();
+    let mut asked: Vec<String> = under_way.iter().map(image).collect();
+    assert_eq!(asked.len(), 2);
+    while !under_way.is_empty() {
+        let id = under_way.remove(0).id();
+        let reply = Reply::Node(Ok(node::Answer::Image(node::Image::Ready)));
+        rig.take(Input::Answered { id, reply });
+        let next = rig.turn();
+        assert!(next.len() <= 1, "{next:?}");
+        asked.extend(next.iter().map(image));
+        under_way.extend(next);
+    }
+    assert_eq!(
+        asked,
+        ["image-0", "image-1", "image-2", "image-3", "image-4"]
+    );
+    assert!(rig.engine.is_at_rest(rig.now));
+}
+
+#[test]
+fn questions_that_wait_for_their_turn_are_not_asked_once_the_lead_is_lost() {
+    let (one, other) = (looking("a"), toy("b").spec("looks", json!("other")));
+    let mut rig = Rig::new(Config {
+        asks_max: 1,
+        ..Config::default()
+    });
+    rig.settle(&[&one, &other]);
+    rig.take(Input::Lead(true));
+    let ask = only(rig.turn());
+    rig.take(Input::Lead(false));
+    let reply = Reply::Node(Ok(node::Answer::Image(node::Image::Ready)));
+    rig.take(Input::Answered {
+        id: ask.id(),
+        reply,
+    });
+    assert_eq!(rig.turn(), []);
+    rig.take(Input::Lead(true));
+    let is_other =
+        |it: &Effect| matches!(it, Effect::Ask { question: asked, .. } if *asked != question());
+    assert!(is_other(&only(rig.turn())));
 }
 
 #[test]
@@ -158,13 +218,18 @@ fn what_the_node_says_is_a_fact_before_anybody_decides_on_it() {
     let mut rig = Rig::settled(&[&toy("ray").spec("pulls", json!("other"))]);
     rig.turn();
     assert!(!rig.engine.facts().knows_all_pods());
-    rig.take(Input::Reported(node::Report::All(Vec::new())));
+    rig.take(Input::Reported(Report::Node(node::Report::All(Vec::new()))));
     assert!(rig.engine.facts().knows_all_pods());
     let (image, is) = (Arc::from("ray"), node::Image::Ready);
-    rig.take(Input::Reported(node::Report::Image { image, is }));
+    rig.take(Input::Reported(Report::Node(node::Report::Image {
+        image,
+        is,
+    })));
     assert_eq!(rig.engine.facts().image("ray"), Some(&node::Image::Ready));
     let message = "it was killed".to_owned();
-    rig.take(Input::Reported(node::Report::Away { message }));
+    rig.take(Input::Reported(Report::Node(node::Report::Away {
+        message,
+    })));
     assert!(
         !rig.engine.facts().knows_all_pods(),
         "absence is no fact now"

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sundown_model::{
     Action, Cache, Change, Controller, Decision, Deed, DeedOutcome, Draft, Explain, Facts, Grant,
     Interest, KnownKind, Need, Note, Object, ObjectKey, Part, Patch, Permit, Port, Propagation,
-    Question, Resource, Scope, Sight, Uid, What, Write, node, ray,
+    Question, Report, Resource, Scope, Sight, Uid, What, Write, node, ray,
 };
 
 pub(crate) const TOY: KnownKind = KnownKind {
@@ -109,7 +109,7 @@ impl Controller for Toys {
                 self.known.remove(object.uid());
                 object
             }
-            Change::Report(node::Report::Image { image, .. }) => {
+            Change::Report(Report::Node(node::Report::Image { image, .. })) => {
                 let key = ObjectKey::namespaced(&TOY.resource(), "here", image);
                 touched.insert(key);
                 return;

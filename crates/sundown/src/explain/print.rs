@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use serde_json::json;
-use sundown_engine::{Explanation, question_in_words};
+use sundown_engine::Explanation;
 use sundown_model::{Need, ObjectKey, Question};
 
 use super::gone::Trace;
@@ -80,8 +80,8 @@ fn details(explanation: &Explanation) -> Vec<(&'static str, String)> {
         let said = match need {
             Need::Live(key) => format!("read {key}"),
             Need::Barrier(resources) => format!("catch up with {} types", resources.len()),
-            Need::Ray(query) => question_in_words(&Question::Ray(query.clone())),
-            Need::Node(query) => question_in_words(&Question::Node(query.clone())),
+            Need::Ray(query) => Question::Ray(query.clone()).in_words(),
+            Need::Node(query) => Question::Node(query.clone()).in_words(),
         };
         details.push(("needs", said));
     }
