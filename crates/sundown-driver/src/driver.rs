@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use crate::counters::Counters;
 use crate::effects::{Effects, Outbox};
 use crate::handle::{Message, Waiter};
+use crate::log;
 use crate::requests::Requests;
 use crate::{Barrier, Clock, DriverHandle, ListBarrier, Ports, Recorder, SystemClock};
 
@@ -168,8 +169,6 @@ impl Driver {
         }
         let mut started = Vec::new();
         while let Some(effect) = self.engine.next(now) {
-            // Never the whole effect: it holds what manifests hold.
-            tracing::debug!(id = ?effect.id(), what = effect.name(), "start");
             if self.recorder.is_some() {
                 started.push(SentEffect::from(&effect));
             }
@@ -185,6 +184,7 @@ impl Driver {
             };
             recorder.turn(&turn, &self.engine, now);
         }
+        log::tally(&self.engine.take_tally());
         for question in questions {
             question(&self.engine, now);
         }

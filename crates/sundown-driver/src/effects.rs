@@ -16,7 +16,7 @@ use tokio::task::{self, AbortHandle, JoinError, JoinSet};
 use crate::counters::Purpose;
 use crate::handle::Message;
 use crate::requests::Requests;
-use crate::{Barrier, Ports, listen, watch};
+use crate::{Barrier, Ports, listen, log, watch};
 
 /// The way back to the engine.
 #[derive(Debug, Clone)]
@@ -89,10 +89,14 @@ impl Effects {
             broken: broken(&effect),
         };
         let is_watch = matches!(effect, Effect::Watch { .. });
+        let decided = log::leaves(&effect);
         let work = self.carry_out(effect);
         let outbox = self.outbox.clone();
         let task = self.running.spawn(async move {
             if let Some(last) = work.await {
+                if let Some(decided) = decided {
+                    decided.answered(&last);
+                }
                 outbox.put(last).await;
             }
         });

@@ -12,6 +12,7 @@ mod driver;
 mod effects;
 mod handle;
 mod listen;
+mod log;
 pub mod lookup;
 mod ports;
 mod ray;

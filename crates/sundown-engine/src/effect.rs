@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use sundown_model::{
     Catalog, Deed, DeedOutcome, Form, Namespace, Object, ObjectKey, Outcome, Position, Question,
-    Reply, Report, Resource, ResourceType, Rv, Write,
+    Reply, Report, Resource, ResourceType, Rv, Why, Write,
 };
 
 /// Names one effect, so that its answer can be told from others.
@@ -61,6 +61,7 @@ pub enum Effect<W = Write> {
         ty: Arc<ResourceType>,
         form: Form,
         by: String,
+        why: Arc<Why>,
         write: W,
     },
     /// Ask beyond the API server.
@@ -69,6 +70,7 @@ pub enum Effect<W = Write> {
     Do {
         id: EffectId,
         by: String,
+        why: Arc<Why>,
         deed: Deed,
     },
 }

@@ -18,6 +18,7 @@ use crate::queue::Resolved;
 use crate::sent::SentWrite;
 use crate::slot::{Runs, Slot};
 use crate::streams::{CRDS, Sink, Streams};
+use crate::tally::Tally;
 
 /// The engine's limits.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -48,6 +49,7 @@ pub struct Engine {
     pub(crate) slots: Vec<Box<dyn Runs>>,
     pub(crate) state: State,
     pub(crate) lapse: Option<Lapse>,
+    pub(crate) tally: Tally,
 }
 
 /// Everything but the controllers; plain data that can be saved.
@@ -141,6 +143,7 @@ impl Engine {
             slots: Vec::new(),
             state,
             lapse: None,
+            tally: Tally::default(),
         }
     }
 
@@ -170,6 +173,11 @@ impl Engine {
     /// The names of the controllers that run.
     pub fn controllers(&self) -> impl Iterator<Item = &'static str> {
         self.slots.iter().map(|slot| slot.name())
+    }
+
+    /// Takes what was counted since it was last taken.
+    pub fn take_tally(&mut self) -> Tally {
+        std::mem::take(&mut self.tally)
     }
 
     /// How many writes were stopped because no grant covers them. Anything but 0 is a defect.

@@ -4,6 +4,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use sundown_model::{Action, Blocker, Need, Note, Part, Propagation, Write};
 
+use crate::effect::Effect;
+
 /// What one controller thinks of an object.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -20,22 +22,45 @@ pub struct Explanation {
     pub wake_at: Option<Timestamp>,
 }
 
+impl Effect {
+    /// What is done to the world, in words, without what it carries; None: nothing is.
+    pub fn deed_in_words(&self) -> Option<String> {
+        match self {
+            Self::Write { write, .. } => Some(write_in_words(write)),
+            Self::Do { deed, .. } => Some(deed.in_words()),
+            Self::Discover { .. }
+            | Self::List { .. }
+            | Self::Watch { .. }
+            | Self::Unwatch { .. }
+            | Self::Get { .. }
+            | Self::Barrier { .. }
+            | Self::Ask { .. } => None,
+        }
+    }
+}
+
 pub(crate) fn action_in_words(action: &Action) -> String {
     match action {
-        Action::Api(Write::Create(draft)) => format!("create {}", draft.key),
-        Action::Api(Write::Patch { at, part, .. }) => match part {
+        Action::Api(write) => write_in_words(write),
+        Action::Tell(Note { about, reason, .. }) => format!("report {reason} on {about}"),
+        Action::Do(deed) => deed.in_words(),
+    }
+}
+
+fn write_in_words(write: &Write) -> String {
+    match write {
+        Write::Create(draft) => format!("create {}", draft.key),
+        Write::Patch { at, part, .. } => match part {
             Part::Main => format!("patch {}", at.key()),
             Part::Status => format!("patch the status of {}", at.key()),
             Part::Finalize => format!("finalize {}", at.key()),
             Part::Binding => format!("bind {} to its node", at.key()),
         },
-        Action::Api(Write::Delete { at, how }) => match how {
+        Write::Delete { at, how } => match how {
             Propagation::Background => format!("delete {}", at.key()),
             Propagation::Foreground => format!("delete {} after its dependents", at.key()),
             Propagation::Orphan => format!("delete {} and keep its dependents", at.key()),
         },
-        Action::Api(Write::Finish { at }) => format!("finish the deletion of {}", at.key()),
-        Action::Tell(Note { about, reason, .. }) => format!("report {reason} on {about}"),
-        Action::Do(deed) => deed.in_words(),
+        Write::Finish { at } => format!("finish the deletion of {}", at.key()),
     }
 }

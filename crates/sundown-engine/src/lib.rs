@@ -23,6 +23,7 @@ mod replies;
 mod sent;
 mod slot;
 mod streams;
+mod tally;
 pub mod wire;
 
 pub use broken::broken;
@@ -31,3 +32,4 @@ pub use engine::{Config, Engine};
 pub use explain::Explanation;
 pub use lapse::Lapse;
 pub use sent::{SentEffect, SentTarget, SentWrite};
+pub use tally::Tally;

@@ -1,8 +1,10 @@
 //! Questions and deeds beyond the API server: asked once for all who want to know, and remembered as
 //! facts. What nobody answered, and what was refused, is a fact as well.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
-use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact};
+use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact, Why};
 
 use crate::effect::{Effect, EffectId};
 use crate::engine::{Engine, Flight};
@@ -46,12 +48,14 @@ impl Engine {
     }
 
     /// Sends a deed that has passed the exit.
-    pub(crate) fn carry_out(&mut self, index: usize, deed: Deed) {
+    pub(crate) fn carry_out(&mut self, index: usize, deed: Deed, why: Arc<Why>) {
         let id = self.new_id();
         let by = self.slots[index].name().to_owned();
         let (what, asked) = (deed.what.clone(), self.state.step);
         self.state.flights.insert(id, Flight::Do { what, asked });
-        self.state.outbox.push_back(Effect::Do { id, by, deed });
+        self.state
+            .outbox
+            .push_back(Effect::Do { id, by, why, deed });
         self.slots[index].wait(id);
     }
 

@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sundown_model::{Action, Need, Note, Object, ObjectKey, Question, Write};
+use sundown_model::{Action, Need, Note, Object, ObjectKey, Question, Why, Write};
 
 use crate::effect::{Effect, EffectId};
 use crate::engine::{Birth, Engine, Flight};
 use crate::exit::{self, Pass};
+use crate::explain::action_in_words;
 use crate::sent::SentWrite;
 use crate::slot::Proposal;
 
@@ -18,6 +19,7 @@ const TOLD_MAX: usize = 10_000;
 impl Engine {
     /// Sends what a decision asks for; needs first, actions only when nothing has to be known.
     pub(crate) fn propose(&mut self, index: usize, proposal: Proposal, now: Timestamp) {
+        self.tally.decided(self.slots[index].name(), proposal.code);
         let mut parked = false;
         if proposal.needs.is_empty() {
             // What was done is told after it left.
@@ -26,7 +28,8 @@ impl Engine {
                 .into_iter()
                 .partition(|action| matches!(action, Action::Tell(_)));
             for action in deeds.into_iter().chain(notes) {
-                parked |= self.act(index, action, now);
+                let Some(why) = &proposal.why else { break };
+                parked |= self.act(index, action, why, now);
             }
         } else {
             for need in proposal.needs {
@@ -86,7 +89,7 @@ impl Engine {
     }
 
     /// Sends one action through the exit; true when it is held back.
-    fn act(&mut self, index: usize, action: Action, now: Timestamp) -> bool {
+    fn act(&mut self, index: usize, action: Action, why: &Arc<Why>, now: Timestamp) -> bool {
         let brake = &self.state.brake;
         match action {
             Action::Tell(note) if brake.holds(&note.about) => true,
@@ -96,30 +99,39 @@ impl Engine {
             }
             Action::Do(deed) => match exit::check_deed(&deed, self.slots[index].ports(), brake) {
                 Pass::Free => {
-                    self.carry_out(index, deed);
+                    self.carry_out(index, deed, Arc::clone(why));
                     false
                 }
                 Pass::Braked => true,
                 Pass::NotGranted => {
-                    self.state.not_granted += 1;
+                    let what = Action::Do(deed);
+                    self.note_ungranted(index, &what);
                     true
                 }
             },
             Action::Api(write) => match exit::check(&write, self.slots[index].grants(), brake) {
                 Pass::Free => {
-                    let sent = self.send(index, write);
+                    let sent = self.send(index, write, Arc::clone(why));
                     sent.map(|id| self.slots[index].wait(id)).is_none()
                 }
                 Pass::Braked => true,
                 Pass::NotGranted => {
-                    self.state.not_granted += 1;
+                    let what = Action::Api(write);
+                    self.note_ungranted(index, &what);
                     true
                 }
             },
         }
     }
 
-    fn send(&mut self, index: usize, write: Write) -> Option<EffectId> {
+    /// Notes that a controller wanted what no grant covers: a defect of ours.
+    fn note_ungranted(&mut self, index: usize, what: &Action) {
+        self.state.not_granted += 1;
+        let (by, words) = (self.slots[index].name(), action_in_words(what));
+        self.tally.ungranted(by, words);
+    }
+
+    fn send(&mut self, index: usize, write: Write, why: Arc<Why>) -> Option<EffectId> {
         let (key, _) = exit::target(&write);
         let ty = self.state.cache.catalog().get(&key.resource)?.clone();
         let form = self.state.streams.form(&key.resource);
@@ -133,6 +145,7 @@ impl Engine {
             ty,
             form,
             by,
+            why,
             write,
         });
         Some(id)
@@ -199,7 +212,11 @@ impl Engine {
         if self.state.told.insert(exit::mark(note)) {
             let by = self.slots[index].told_by();
             let draft = exit::event_of(note, by, &ty.api_version(), &ty.kind, now);
-            self.send(index, Write::Create(Arc::new(draft)));
+            let why = Why {
+                code: note.reason.to_string().into(),
+                sentence: "an Event".to_owned(),
+            };
+            self.send(index, Write::Create(Arc::new(draft)), Arc::new(why));
         }
     }
 }

@@ -107,16 +107,18 @@ impl From<&Effect> for SentEffect {
                 ty,
                 form,
                 by,
+                why,
                 write,
             } => Self::Write {
                 id,
                 ty,
                 form,
                 by,
+                why,
                 write: (&write).into(),
             },
             Effect::Ask { id, question } => Self::Ask { id, question },
-            Effect::Do { id, by, deed } => Self::Do { id, by, deed },
+            Effect::Do { id, by, why, deed } => Self::Do { id, by, why, deed },
         }
     }
 }

@@ -3,12 +3,13 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::Value;
 use sundown_model::{
     Actions, Cache, Change, Controller, Decision, Explain, Facts, Grant, Interest, Need, Object,
-    Port, Sight,
+    Port, Sight, Why,
 };
 
 use crate::effect::EffectId;
@@ -17,9 +18,12 @@ use crate::flight::Veil;
 use crate::lapse::Patience;
 use crate::queue::{Pause, Queue, Resolved};
 
-/// A decision with its key and reason taken off, ready for the engine.
+/// A decision with its key and the type of its reason taken off, ready for the engine.
 #[derive(Debug)]
 pub(crate) struct Proposal {
+    pub(crate) code: &'static str,
+    /// None: nothing is to be done, so that no word of it is needed.
+    pub(crate) why: Option<Arc<Why>>,
     pub(crate) needs: Vec<Need>,
     pub(crate) actions: Actions,
     pub(crate) wake_at: Option<Timestamp>,
@@ -131,10 +135,12 @@ impl<C: Controller> Runs for Slot<C> {
             needs,
             actions,
             wake_at,
-            reason: _,
+            reason,
         } = self.controller.decide(&key, sight);
         self.current = Some(key);
         Some(Proposal {
+            code: reason.code(),
+            why: (!actions.is_empty()).then(|| Arc::new(Why::of(&reason))),
             needs,
             actions,
             wake_at,

@@ -1,7 +1,9 @@
 //! Reasons in words. The same reason goes to the log, the event, the metric label and `explain`.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{ObjectKey, Resource};
 
@@ -16,6 +18,25 @@ pub trait Explain: std::fmt::Debug {
     /// What has to go (or to come) before the object goes. Empty when nothing holds it.
     fn blockers(&self) -> Vec<Blocker> {
         Vec::new()
+    }
+}
+
+/// Why something is done: the reason of a decision, on its way with what was decided.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Why {
+    /// As [`Explain::code`].
+    pub code: Cow<'static, str>,
+    /// As [`Explain::sentence`].
+    pub sentence: String,
+}
+
+impl Why {
+    /// What a reason says.
+    pub fn of(reason: &impl Explain) -> Self {
+        Self {
+            code: Cow::Borrowed(reason.code()),
+            sentence: reason.sentence(),
+        }
     }
 }
 

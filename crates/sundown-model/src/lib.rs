@@ -29,7 +29,7 @@ pub use controller::{Change, Controller, Form, Grant, Interest, Permit, Scope, S
 pub use decision::{
     ACTIONS_MAX, Action, Actions, Decision, Draft, Need, Note, Part, Patch, Propagation, Write,
 };
-pub use explain::{Blocker, Explain};
+pub use explain::{Blocker, Explain, Why};
 pub use facts::{Facts, FailedFact, LiveFact, RefusalFact, Streak};
 pub use name::{KnownKind, Namespace, ObjectKey, Resource, Uid};
 pub use object::{Deletion, Malformed, Object, OwnerRef};

@@ -15,7 +15,7 @@ use serde_json::json;
 use sundown_engine::{Effect, EffectId, Input, broken};
 use sundown_model::{
     Deed, DeedOutcome, Draft, Form, Object, ObjectKey, Part, Patch, Propagation, Question, Report,
-    Resource, ResourceType, Rv, Seen, Verb, What, Write, node, ray,
+    Resource, ResourceType, Rv, Seen, Verb, What, Why, Write, node, ray,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
@@ -143,11 +143,16 @@ fn following(before: Option<&Effect>, number: usize, name: &str) -> Option<Effec
     let (form, at) = (Form::metadata(), seen(&ty.resource));
     let key = at.key().clone();
     let by = "tests".to_owned();
+    let why = Arc::new(Why {
+        code: "Tested".into(),
+        sentence: "a test wants it".to_owned(),
+    });
     let write = |write| Effect::Write {
         id,
         ty: Arc::clone(&ty),
         form: Form::metadata(),
         by: "tests".to_owned(),
+        why: Arc::clone(&why),
         write,
     };
     let dashboard = ray::Dashboard(name.into());
@@ -203,6 +208,7 @@ fn following(before: Option<&Effect>, number: usize, name: &str) -> Option<Effec
             Question::Node(node::Query::Probe { .. }) => Effect::Do {
                 id,
                 by,
+                why,
                 deed: Deed {
                     about: key,
                     what: What::Ray(ray::Call::Stop {
@@ -217,6 +223,7 @@ fn following(before: Option<&Effect>, number: usize, name: &str) -> Option<Effec
             What::Ray(_) => Effect::Do {
                 id,
                 by,
+                why,
                 deed: Deed {
                     about: key,
                     what: What::Node(node::Call::Pull { image: name.into() }),

@@ -26,6 +26,7 @@ const TYPES: &[(&str, &[&str])] = &[
     ("Brake", &["namespaces", "resources"]),
     // The engine.
     ("Effect", &["by"]),
+    ("Why", &["code"]),
     ("Birth", &["by", "owner"]),
     ("Cache", &["tables", "gone", "gone_order"]),
     ("Streams", &["by_resource", "due"]),

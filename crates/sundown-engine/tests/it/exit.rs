@@ -30,16 +30,31 @@ fn a_write_without_a_grant_never_leaves_and_is_counted() {
     assert_eq!(rig.engine.not_granted(), 1);
     assert_eq!(rig.turn_at(3_600_000), [], "it is not tried in a loop");
     assert_eq!(rig.engine.not_granted(), 1);
+    let tally = rig.engine.take_tally();
+    assert_eq!(
+        tally.ungranted,
+        [("toys", "create boxes/here/box".to_owned())]
+    );
 }
 
 #[test]
-fn every_write_says_by_whom_it_was_decided() {
+fn decisions_are_counted_by_their_reasons_until_they_are_taken() {
+    let mut rig = Rig::settled(&[&toy("a").doomed(), &toy("b").doomed()]);
+    rig.turn();
+    let tally = rig.engine.take_tally();
+    assert_eq!(tally.decisions.get(&("toys", "Obeys")), Some(&2));
+    assert!(rig.engine.take_tally().is_empty());
+}
+
+#[test]
+fn every_write_says_by_whom_it_was_decided_and_why() {
     let mut rig = Rig::settled(&[&toy("a").doomed()]);
     let effect = only(rig.turn());
-    assert!(
-        matches!(&effect, Effect::Write { by, .. } if by == "toys"),
-        "{effect:?}"
-    );
+    let Effect::Write { by, why, .. } = &effect else {
+        unreachable!("expected a write, got {effect:?}")
+    };
+    assert_eq!((&**by, &*why.code), ("toys", "Obeys"));
+    assert!(!why.sentence.is_empty(), "people can read it");
     assert_eq!(rig.engine.controllers().collect::<Vec<_>>(), ["toys"]);
 }
 

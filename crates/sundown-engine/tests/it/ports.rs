@@ -30,8 +30,8 @@ fn refused() -> DeedOutcome {
 #[track_caller]
 fn pull(effect: &Effect) -> EffectId {
     match effect {
-        Effect::Do { id, by, deed } => {
-            assert_eq!(by, "toys");
+        Effect::Do { id, by, why, deed } => {
+            assert_eq!((&**by, &*why.code), ("toys", "Obeys"));
             assert!(
                 matches!(&deed.what, What::Node(node::Call::Pull { image }) if &**image == "ray")
             );

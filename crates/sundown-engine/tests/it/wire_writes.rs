@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use sundown_engine::wire::{Call, Method, Reply, answered, call};
 use sundown_engine::{Effect, Input};
 use sundown_model::{
-    Answer, Draft, Form, KnownKind, Outcome, Part, Patch, Propagation, RefusalReason, Write,
+    Answer, Draft, Form, KnownKind, Outcome, Part, Patch, Propagation, RefusalReason, Why, Write,
 };
 
 use crate::rig::{A, a, at, id, toy, ty};
@@ -27,6 +27,10 @@ fn effect(kind: &KnownKind, write: Write) -> Effect {
         ty: Arc::new(ty(kind)),
         form,
         by: "toys".to_owned(),
+        why: Arc::new(Why {
+            code: "Toy".into(),
+            sentence: String::new(),
+        }),
         write,
     }
 }
