@@ -36,7 +36,7 @@ pub use node::NodeOptions;
 pub use sundown_api::Authorization;
 pub use sundown_decide::RayConfig;
 pub use sundown_driver::{Counts, DriverHandle, WaitError, controllers};
-pub use sundown_engine::Explanation;
+pub use sundown_engine::{Engine, Explanation};
 pub use sundown_node::ClosedPaths;
 pub use sundown_server::Durability;
 pub use sundown_server::Usage;

@@ -5,9 +5,10 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use kube::Client;
-use sundown_driver::{DriverHandle, WaitError};
-use sundown_engine::Brake;
+use sundown_driver::{DriverHandle, Ended, WaitError};
+use sundown_engine::{Brake, Engine};
 use sundown_server::{Shared, Usage};
 
 use crate::machine::Machine;
@@ -65,6 +66,16 @@ impl Local {
     pub async fn hold_controllers(&self) -> Result<(), WaitError> {
         self.driver.brake(Brake::everything()).await?;
         self.driver.wait_until_at_rest(REST_TIME_MAX).await
+    }
+
+    /// Asks the engine of the controllers, between two of its turns.
+    ///
+    /// Errors: they have ended.
+    pub async fn ask_controllers<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&Engine, Timestamp) -> T + Send + 'static,
+    ) -> Result<T, Ended> {
+        self.driver.ask(question).await
     }
 
     /// Lets held controllers go on.

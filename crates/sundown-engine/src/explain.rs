@@ -1,17 +1,19 @@
 //! What a decision says about an object, in words and as data. `sundown explain` prints it.
 
+use std::borrow::Cow;
+
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sundown_model::{Action, Blocker, Need, Note, Part, Propagation, Write};
 
 use crate::effect::Effect;
 
 /// What one controller thinks of an object.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Explanation {
-    pub controller: &'static str,
-    pub code: &'static str,
+    pub controller: Cow<'static, str>,
+    pub code: Cow<'static, str>,
     pub sentence: String,
     pub blockers: Vec<Blocker>,
     /// What it would ask first.

@@ -209,8 +209,8 @@ impl<C: Controller> Runs for Slot<C> {
                 reason,
             } = decision;
             Explanation {
-                controller: C::NAME,
-                code: reason.code(),
+                controller: C::NAME.into(),
+                code: reason.code().into(),
                 sentence: reason.sentence(),
                 blockers: reason.blockers(),
                 needs,

@@ -41,7 +41,7 @@ impl Why {
 }
 
 /// Something that keeps an object from going.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum Blocker {
     /// A finalizer that is not ours to remove.

@@ -97,10 +97,12 @@ Exit code: 0 everything acknowledged is there, 1 damaged or in use, 2 wrong usag
     Db(Db),
     /// Say why an object is still there, what blocks it and what happens next; or why it went
     #[command(after_help = "\
-Example:
-  sundown explain jobs/report -n team-a
+Examples:
+  sundown explain rayjob/train
+  sundown explain jobs/report -n team-a --kubeconfig PATH
 
-Nothing is written: the controllers are asked, with their brakes on.
+The controllers of the control plane that is up are asked: those who decide. Another API server is looked at
+from outside, by the same controllers with their brakes on. Nothing is written either way.
 Exit code: 0 explained, 1 the object is not there or cannot be explained, 2 wrong usage.")]
     Explain(Explain),
     /// Run the simulator, or replay a flight record
@@ -366,10 +368,13 @@ pub(crate) struct Explain {
     /// The object, such as `jobs/report` or `jobs.batch/report`
     #[arg(value_name = "TYPE/NAME")]
     pub(crate) object: String,
-    /// The namespace of the object [default: that of the kubeconfig]
+    /// The namespace of the object [default: that of the kubeconfig, else `default`]
     #[arg(short, long)]
     pub(crate) namespace: Option<String>,
-    /// The kubeconfig [default: $KUBECONFIG or ~/.kube/config]
+    /// The data directory of the control plane [default: `$SUNDOWN_DATA`, else the user's state directory]
+    #[arg(long, value_name = "DIR", conflicts_with = "kubeconfig")]
+    pub(crate) data_dir: Option<PathBuf>,
+    /// The kubeconfig of another API server
     #[arg(long, value_name = "PATH")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Where a flight was recorded, to say why an object went

@@ -13,8 +13,11 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::Authorization;
+use crate::explain::{self, Wanted};
 
-pub(crate) use client::{ControlError, Forwarded, Gone, Held, connect, down, forward, status};
+pub(crate) use client::{
+    ControlError, Forwarded, Gone, Held, connect, down, explained, forward, status,
+};
 pub(crate) use idle::until_unused;
 pub(crate) use serve::{Control, Served};
 pub(crate) use stop::{Graces, stop_pods};
@@ -30,6 +33,8 @@ pub(crate) enum Request {
     Status,
     /// End all pods, then the control plane.
     Down,
+    /// Why an object is as it is: the controllers that run are asked.
+    Explain(Wanted),
     /// A port of the host's loopback that leads to a service of the pods.
     Forward {
         namespace: String,
@@ -49,6 +54,7 @@ pub(crate) enum Answer {
         port: u16,
         token: String,
     },
+    Explained(explain::Answer),
     /// One thing that was done on the way down.
     Step {
         text: String,

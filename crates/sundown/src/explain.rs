@@ -1,4 +1,5 @@
-//! `sundown explain`: asks the shipped controllers about one object, with their brakes on.
+//! `sundown explain`: asks the controllers of a control plane that is up about one object; where there is none of
+//! ours, asks the shipped controllers themselves, with their brakes on.
 
 mod gone;
 mod look;
@@ -7,37 +8,39 @@ mod print;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use sundown_driver::{Connection, Driver, DriverHandle, controllers::Selection};
 use sundown_engine::{Brake, Config};
 use sundown_model::ObjectKey;
 
 use crate::arguments::{Explain, Output};
 use crate::complaint::Complaint;
+use crate::control::ControlError;
 use crate::kubectl::Kubectl;
+use crate::{control, data};
 
-use look::Answer;
+pub(crate) use look::{Answer, answer};
 
 /// How long the controllers may take to look around. A cluster of 100,000 objects takes seconds.
 const LOOK_TIME_MAX: Duration = Duration::from_mins(1);
 
 /// What was asked for.
-#[derive(Debug, Clone)]
-struct Wanted {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Wanted {
     word: String,
     name: String,
-    namespace: String,
+    /// None: the usual one of whoever is asked.
+    namespace: Option<String>,
 }
 
 /// Explains an object, or says why it went.
 pub(crate) async fn run(arguments: &Explain, output: Output) -> Result<ExitCode, Complaint> {
-    let connection = sundown_driver::connect(arguments.kubeconfig.as_deref()).await;
-    let connection = connection.map_err(|error| {
-        Complaint::of(&error).help("name a kubeconfig by --kubeconfig PATH or $KUBECONFIG")
-    })?;
-    let wanted = Wanted::read(arguments, &connection)?;
-    check_reachable(&connection).await?;
-    let place = connection.url.clone();
-    match look_around(&wanted, connection).await? {
+    let wanted = Wanted::read(arguments)?;
+    let (place, answer) = match from_inside(arguments, &wanted).await? {
+        Some(answered) => answered,
+        None => from_outside(arguments, &wanted).await?,
+    };
+    match answer {
         Answer::Told(told) => {
             print::tell(&told, output)?;
             Ok(ExitCode::SUCCESS)
@@ -59,7 +62,7 @@ pub(crate) async fn run(arguments: &Explain, output: Output) -> Result<ExitCode,
 }
 
 impl Wanted {
-    fn read(arguments: &Explain, connection: &Connection) -> Result<Self, Complaint> {
+    fn read(arguments: &Explain) -> Result<Self, Complaint> {
         let parts = arguments.object.split_once('/');
         let parts = parts.filter(|(word, name)| !word.is_empty() && !name.is_empty());
         let (word, name) = parts.ok_or_else(|| {
@@ -67,13 +70,61 @@ impl Wanted {
                 .at("TYPE/NAME")
                 .help("write the type and the name with a slash between: jobs/report")
         })?;
-        let namespace = arguments.namespace.as_ref();
         Ok(Self {
             word: word.to_owned(),
             name: name.to_owned(),
-            namespace: namespace.unwrap_or(&connection.namespace).clone(),
+            namespace: arguments.namespace.clone(),
         })
     }
+
+    fn namespace(&self) -> &str {
+        self.namespace.as_deref().unwrap_or("default")
+    }
+}
+
+/// Asks the control plane of the data directory, also where that is named by its kubeconfig: those who decide there
+/// know what the node and Ray said. None: another API server is meant, or one that is not up by its socket.
+async fn from_inside(
+    arguments: &Explain,
+    wanted: &Wanted,
+) -> Result<Option<(String, Answer)>, Complaint> {
+    let data = match arguments.kubeconfig.as_deref() {
+        None => data::directory(arguments.data_dir.as_deref())?,
+        Some(told) => match told.parent() {
+            Some(data) if told == data::kubeconfig(data) => data.to_owned(),
+            Some(_) | None => return Ok(None),
+        },
+    };
+    let place = data.display().to_string();
+    let answered = match data::find(&data)? {
+        Some(state) => control::explained(&state, wanted.clone()).await,
+        None => Err(ControlError::NotUp),
+    };
+    match answered {
+        Ok(answer) => Ok(Some((place, answer))),
+        Err(ControlError::NotUp) if arguments.kubeconfig.is_some() => Ok(None),
+        Err(error @ ControlError::NotUp) => Err(error
+            .complaint(&data)
+            .help("start it: sundown up")
+            .help("or name the kubeconfig of another API server: --kubeconfig PATH")),
+        Err(error) => Err(error.complaint(&data)),
+    }
+}
+
+/// Lets the shipped controllers look at an API server, with their brakes on.
+async fn from_outside(arguments: &Explain, wanted: &Wanted) -> Result<(String, Answer), Complaint> {
+    let connection = sundown_driver::connect(arguments.kubeconfig.as_deref()).await;
+    let connection = connection.map_err(|error| {
+        Complaint::of(&error).help("name a kubeconfig by --kubeconfig PATH or $KUBECONFIG")
+    })?;
+    check_reachable(&connection).await?;
+    let usual = || connection.namespace.clone();
+    let wanted = Wanted {
+        namespace: Some(wanted.namespace.clone().unwrap_or_else(usual)),
+        ..wanted.clone()
+    };
+    let place = connection.url.clone();
+    Ok((place, look_around(&wanted, connection).await?))
 }
 
 /// The engine would go on trying for ever; a person wants to know at once.
@@ -90,6 +141,7 @@ async fn check_reachable(connection: &Connection) -> Result<(), Complaint> {
 }
 
 async fn look_around(wanted: &Wanted, connection: Connection) -> Result<Answer, Complaint> {
+    // Those that an operator runs on any cluster: a node and Ray are the business of others there.
     let engine = Selection::all().engine(Config::default());
     let driver = Driver::new(engine, connection.client).brake(Brake::everything());
     let handle = driver.handle();

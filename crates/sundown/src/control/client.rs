@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use super::{Answer, Hello, Request, SOCKET, Standing};
 use crate::complaint::Complaint;
 use crate::data;
+use crate::explain::{self, Wanted};
 
 /// A control plane that is up answers in milliseconds; one that is stopped by a signal never does.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
@@ -107,6 +108,18 @@ pub(crate) async fn status(directory: &Path) -> Result<Standing, ControlError> {
     let mut reader = ask(directory, &Request::Status).await?;
     match answer(&mut reader).await? {
         Answer::Status(standing) => Ok(standing),
+        other => Err(unexpected(other)),
+    }
+}
+
+/// What the controllers that run there say of an object.
+pub(crate) async fn explained(
+    directory: &Path,
+    wanted: Wanted,
+) -> Result<explain::Answer, ControlError> {
+    let mut reader = ask(directory, &Request::Explain(wanted)).await?;
+    match answer(&mut reader).await? {
+        Answer::Explained(answer) => Ok(answer),
         other => Err(unexpected(other)),
     }
 }

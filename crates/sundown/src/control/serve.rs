@@ -7,12 +7,14 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use sundown_embedded::Local;
+use sundown_embedded::{Engine, Local};
 use sundown_node::{ACCEPT_PAUSE, Forward, SocketPath, check_peer};
 use tokio::io::{AsyncReadExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+
+use crate::explain;
 
 use super::client::{read, send};
 use super::{Answer, Graces, Hello, NodeStanding, Request, SOCKET, Standing, stop_pods};
@@ -122,6 +124,16 @@ async fn answer(served: &Served, stream: UnixStream) -> io::Result<()> {
             until_closed(&mut stream).await
         }
         Request::Status => send(&mut stream, &Answer::Status(standing(served).await)).await,
+        Request::Explain(wanted) => {
+            let asked = move |engine: &Engine, now| explain::answer(engine, now, &wanted);
+            let answer = match served.local.ask_controllers(asked).await {
+                Ok(answer) => Answer::Explained(answer),
+                Err(error) => Answer::Refused {
+                    message: error.to_string(),
+                },
+            };
+            send(&mut stream, &answer).await
+        }
         Request::Forward {
             namespace,
             service,

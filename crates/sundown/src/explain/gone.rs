@@ -103,6 +103,6 @@ fn reason(
         engine.take(input.clone(), at);
     }
     let explanations = engine.explain(key, at);
-    let said = explanations.into_iter().find(|it| it.controller == by);
+    let said = explanations.into_iter().find(|it| it.controller == *by);
     said.map(|explanation| explanation.sentence)
 }

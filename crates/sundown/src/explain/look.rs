@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use sundown_engine::{Engine, Explanation};
 use sundown_model::{Blocker, ObjectKey, Resource, ResourceType};
 
@@ -13,9 +13,13 @@ use super::Wanted;
 /// How many blockers are explained too; a person follows the first few.
 const CHAIN_MAX: usize = 10;
 
+/// How many blockers of one explanation are told; a namespace may hold a hundred thousand.
+const BLOCKERS_MAX: usize = 100;
+
 /// What an engine knows of the wanted object.
-#[derive(Debug)]
-pub(super) enum Answer {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Answer {
     Told(Box<Told>),
     /// The type is not served.
     UnknownType {
@@ -31,27 +35,31 @@ pub(super) enum Answer {
 }
 
 /// An object with its explanation and that of its blockers.
-#[derive(Debug, Serialize)]
-pub(super) struct Told {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Told {
     #[serde(flatten)]
     pub(super) object: Explained,
     pub(super) chain: Vec<Explained>,
 }
 
 /// One object and what the controllers say of it.
-#[derive(Debug, Serialize)]
-pub(super) struct Explained {
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Explained {
     pub(super) key: String,
     pub(super) uid: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) deleting_since: Option<Timestamp>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) finalizers: Vec<String>,
+    /// Those that tell most first.
     pub(super) explanations: Vec<Explanation>,
+    /// How many blockers there are beside those that are told.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub(super) further_blockers: usize,
 }
 
 /// Finds the object and asks every controller about it.
-pub(super) fn answer(engine: &Engine, now: Timestamp, wanted: &Wanted) -> Answer {
+pub(crate) fn answer(engine: &Engine, now: Timestamp, wanted: &Wanted) -> Answer {
     let cache = engine.cache();
     let Some(ty) = cache.catalog().find(&wanted.word) else {
         let watched = cache.catalog().iter().map(|ty| &ty.resource);
@@ -74,7 +82,7 @@ pub(super) fn answer(engine: &Engine, now: Timestamp, wanted: &Wanted) -> Answer
 
 fn key_of(ty: &ResourceType, wanted: &Wanted) -> ObjectKey {
     if ty.namespaced {
-        ObjectKey::namespaced(&ty.resource, &wanted.namespace, &wanted.name)
+        ObjectKey::namespaced(&ty.resource, wanted.namespace(), &wanted.name)
     } else {
         ObjectKey::cluster(&ty.resource, &wanted.name)
     }
@@ -82,6 +90,13 @@ fn key_of(ty: &ResourceType, wanted: &Wanted) -> ObjectKey {
 
 fn explained(engine: &Engine, now: Timestamp, key: &ObjectKey) -> Option<Explained> {
     let object = engine.cache().get(key)?;
+    let mut explanations = engine.explain(key, now);
+    explanations.sort_by_key(rank);
+    let blockers = explanations.iter().map(|it| it.blockers.len());
+    let further_blockers = blockers.map(|it| it.saturating_sub(BLOCKERS_MAX)).sum();
+    for explanation in &mut explanations {
+        explanation.blockers.truncate(BLOCKERS_MAX);
+    }
     Some(Explained {
         key: key.to_string(),
         uid: object.uid().to_string(),
@@ -91,8 +106,35 @@ fn explained(engine: &Engine, now: Timestamp, key: &ObjectKey) -> Option<Explain
             .iter()
             .map(ToString::to_string)
             .collect(),
-        explanations: engine.explain(key, now),
+        explanations,
+        further_blockers,
     })
+}
+
+/// What is stuck comes before what goes on, and that before what has nothing to do with the object.
+fn rank(explanation: &Explanation) -> u8 {
+    let Explanation {
+        blockers,
+        actions,
+        needs,
+        wake_at,
+        ..
+    } = explanation;
+    match () {
+        () if !blockers.is_empty() => 0,
+        () if !actions.is_empty() => 1,
+        () if !needs.is_empty() => 2,
+        () if wake_at.is_some() => 3,
+        () => 4,
+    }
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Follows the blockers, nearest first.

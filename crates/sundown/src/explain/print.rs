@@ -69,6 +69,9 @@ fn write_object(text: &mut String, object: &Explained) {
             let _ = writeln!(text, "    {label:<12} {}", one_line(&said));
         }
     }
+    if object.further_blockers > 0 {
+        let _ = writeln!(text, "  and {} more block it", object.further_blockers);
+    }
 }
 
 fn details(explanation: &Explanation) -> Vec<(&'static str, String)> {
@@ -104,8 +107,8 @@ mod tests {
     #[test]
     fn words_of_an_object_stay_on_their_line() {
         let explanation = Explanation {
-            controller: "ray_job",
-            code: "Waits",
+            controller: "ray_job".into(),
+            code: "Waits".into(),
             sentence: "Ray said: no\n  ttl: is deleted next".to_owned(),
             blockers: vec![Blocker::UnknownKind {
                 api_version: "v1".to_owned(),
@@ -122,6 +125,7 @@ mod tests {
                 deleting_since: None,
                 finalizers: Vec::new(),
                 explanations: vec![explanation],
+                further_blockers: 0,
             },
             chain: Vec::new(),
         };

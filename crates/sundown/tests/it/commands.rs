@@ -46,7 +46,7 @@ fn refuses_what_it_cannot_do_and_says_what_to_do() -> Result<()> {
         1,
         "read the flight nowhere",
     )?;
-    check(&["explain", "jobs/a"], 1, "= help: name a kubeconfig")?;
+    check(&["explain", "jobs/a"], 1, "= help: start it: sundown up")?;
     let both = ["up", "--ephemeral", "--data-dir", "d"];
     check(&both, 2, "cannot be used with")?;
     let pods = ["up", "--ephemeral", "--node"];

@@ -6,6 +6,7 @@ mod commands;
 mod db;
 mod dependencies;
 mod down_end_to_end;
+mod explain_end_to_end;
 mod first_day_end_to_end;
 mod foreign;
 mod foreign_sockets;
