@@ -20,7 +20,7 @@ pub(crate) fn credible_at(ended_at: Timestamp, now: Timestamp) -> Option<Timesta
 /// Warns of it.
 pub(crate) fn warn(object: &Object, field: &str, ended_at: Timestamp) -> Action {
     let told = format!(
-        "Finished at {ended_at} by the {field}, which is in the future; check the clock of the machine that wrote it. \
+        "Finished at {ended_at} by {field}, which is in the future; check the clock of the machine that wrote it. \
          Deletion is deferred: the TTL counts from that time"
     );
     warning(object, "FinishTimeInFuture", told)

@@ -42,7 +42,7 @@ pub(super) fn decide(job: &JobView<'_>, now: Timestamp, lapse: Option<Lapse>) ->
 fn time_missing(job: &JobView<'_>) -> Decision<Reason> {
     let field = job.finish_field;
     let told = format!(
-        "The job finished, but the {field} is not set: its TTL cannot begin, and it will not be deleted"
+        "The job finished, but {field} is not set: its TTL cannot begin, and it will not be deleted"
     );
     let told = warning(job.object, "FinishTimeMissing", told);
     Decision::act(told, Reason::FinishTimeMissing { field })

@@ -48,7 +48,7 @@ impl Explain for Reason {
             Self::NoTtl => "spec.ttlSecondsAfterFinished is not set, so it stays".to_owned(),
             Self::StillRunning => "the job has not finished, so its TTL has not begun".to_owned(),
             Self::FinishTimeMissing { field } => {
-                format!("the job finished, but the {field} is not set: its TTL cannot begin")
+                format!("the job finished, but {field} is not set: its TTL cannot begin")
             }
             Self::FinishInFuture {
                 finished_at,

@@ -35,7 +35,7 @@ fn takes_the_first_finished_condition_in_list_order() {
 
 #[test]
 fn never_guesses_a_missing_finish_time() {
-    let field = "lastTransitionTime of its Complete or Failed condition";
+    let field = "the lastTransitionTime of its Complete or Failed condition";
     for nothing in no_instants() {
         check_missing(&with(&[condition("Complete", "True", &nothing)]), field);
     }

@@ -9,7 +9,7 @@ use super::{Finish, TTL};
 pub(in crate::ttl) const FIELDS: &[&str] = &[TTL, CONDITIONS];
 
 /// Where the finish time stands.
-pub(super) const FINISH_FIELD: &str = "lastTransitionTime of its Complete or Failed condition";
+pub(super) const FINISH_FIELD: &str = "the lastTransitionTime of its Complete or Failed condition";
 
 const CONDITIONS: &str = "/status/conditions";
 
