@@ -25,6 +25,16 @@ const PATHS: &[(&str, &str, &str)] = &[
     ("Deployment", "/apis/apps/v1", "deployments"),
     ("RayJob", "/apis/ray.io/v1", "rayjobs"),
     ("RayCluster", "/apis/ray.io/v1", "rayclusters"),
+    (
+        "Job.batch.volcano.sh",
+        "/apis/batch.volcano.sh/v1alpha1",
+        "jobs",
+    ),
+    (
+        "PodGroup",
+        "/apis/scheduling.volcano.sh/v1beta1",
+        "podgroups",
+    ),
     ("Widget", "/apis/example.com/v1", "widgets"),
 ];
 
@@ -189,6 +199,13 @@ impl Op {
             format!("delete {it} ({policy})"),
         )
     }
+}
+
+/// Defines a kind.
+pub(crate) fn define(definition: &Value) -> Op {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
+    let label = format!("define {}", definition["spec"]["names"]["kind"]);
+    Op::new(Method::Post, path, Some(definition), label)
 }
 
 /// Lays one document over another, as a merge patch does but for nulls.

@@ -206,6 +206,9 @@ const KINDS: [Kind; 9] = [
     ("", "secrets"),
 ];
 
+/// The groups of the kinds that stories define on the way.
+const DEFINED: [&str; 3] = ["batch.volcano.sh", "example.com", "scheduling.volcano.sh"];
+
 /// The kinds that a world with storage has beside them.
 const STORAGE_KINDS: [Kind; 2] = [("", "persistentvolumeclaims"), ("", "persistentvolumes")];
 
@@ -240,7 +243,7 @@ pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
         let resource = &ty.resource;
         let is_one_of = |kinds: &[Kind]| kinds.contains(&(resource.group(), resource.plural()));
         match stage {
-            Stage::Plain => is_one_of(&KINDS) || resource.group() == "example.com",
+            Stage::Plain => is_one_of(&KINDS) || DEFINED.contains(&resource.group()),
             Stage::Roles => is_one_of(&KINDS) || resource.is(&CLUSTER_ROLE),
             Stage::Events => is_one_of(&KINDS) || resource.is(&EVENT) || resource.is(&EVENT_K8S_IO),
             Stage::Storage => is_one_of(&KINDS) || is_one_of(&STORAGE_KINDS),

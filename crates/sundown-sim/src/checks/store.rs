@@ -10,11 +10,12 @@ use super::Violation;
 use crate::ledger::{Event, Ledger, Version};
 
 /// The kinds, by group and plural, whose status is written apart.
-const WITH_STATUS: [(&str, &str); 4] = [
+const WITH_STATUS: [(&str, &str); 5] = [
     ("", "pods"),
     ("apps", "deployments"),
     ("apps", "replicasets"),
     ("batch", "jobs"),
+    ("batch.volcano.sh", "jobs"),
 ];
 
 pub(super) fn judge(event: &Event, before: &Ledger, found: &mut Vec<Violation>) {

@@ -6,6 +6,7 @@
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sundown_api::Method;
+use sundown_decide::kinds::EVENT;
 use sundown_model::{ObjectKey, Resource};
 
 use super::Violation;
@@ -22,11 +23,18 @@ struct Kind {
     finished_at: fn(&Value) -> Option<Timestamp>,
 }
 
-const KINDS: [Kind; 1] = [Kind {
-    group: "batch",
-    plural: "jobs",
-    finished_at: by_condition,
-}];
+const KINDS: [Kind; 2] = [
+    Kind {
+        group: "batch",
+        plural: "jobs",
+        finished_at: by_condition,
+    },
+    Kind {
+        group: "batch.volcano.sh",
+        plural: "jobs",
+        finished_at: by_phase,
+    },
+];
 
 /// Whether a controller wrote it that deletes what finished.
 pub(super) fn is_by_collector(event: &Event) -> bool {
@@ -34,7 +42,8 @@ pub(super) fn is_by_collector(event: &Event) -> bool {
 }
 
 pub(super) fn judge(event: &Event, found: &mut Vec<Violation>) {
-    if !is_by_collector(event) || !event.first {
+    // What it tells people is judged by nothing but the rest that follows (Q2).
+    if !is_by_collector(event) || !event.first || event.key.resource.is(&EVENT) {
         return;
     }
     let mut broken = |invariant, text: &str| {
@@ -91,4 +100,13 @@ fn by_condition(job: &Value) -> Option<Timestamp> {
         condition["status"] == "True" && says_so.any(|kind| condition["type"] == *kind)
     })?;
     finished["lastTransitionTime"].as_str()?.parse().ok()
+}
+
+/// By the phase that it stays in.
+fn by_phase(job: &Value) -> Option<Timestamp> {
+    let state = job.pointer("/status/state")?;
+    let phase = state["phase"].as_str()?;
+    let is_final = ["Completed", "Failed", "Terminated"].contains(&phase);
+    let since = state["lastTransitionTime"].as_str();
+    since.filter(|_| is_final)?.parse().ok()
 }
