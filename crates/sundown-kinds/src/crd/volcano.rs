@@ -1,4 +1,4 @@
-//! The definitions of Volcano's Job, PodGroup and Queue, as stored kinds.
+//! The definitions of Volcano's Job, `PodGroup` and Queue, as stored kinds.
 //!
 //! Names, scopes, subresources, columns and defaults are Volcano's. Typed are the fields that say when a Job goes, that a
 //! column shows or that have a default; every other field is kept as it comes, and judging it is Volcano's business.
