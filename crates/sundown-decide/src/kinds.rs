@@ -1,5 +1,6 @@
 //! The kinds and finalizers that decisions know by name.
 
+pub use sundown_kinds::volcano::JOB as VOLCANO_JOB;
 use sundown_model::KnownKind;
 
 /// batch/v1 Job.

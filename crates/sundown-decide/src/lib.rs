@@ -4,6 +4,7 @@
 pub mod accounts;
 mod actions;
 pub mod batch_job;
+mod clock_skew;
 pub mod crd;
 pub mod emptying;
 pub mod event_ttl;

@@ -227,12 +227,13 @@ mod tests {
     #[test]
     fn one_controller_asks_for_what_it_declares() {
         let mut rights = Rights::default();
-        rights.take(Ttl);
+        rights.take(Ttl::default());
         check(
             &rights,
             &[
                 "core | events | create",
                 "batch | jobs | delete,get,list,watch",
+                "batch.volcano.sh | jobs | delete,get,list,watch",
                 " | /api,/apis | get",
             ],
         );

@@ -18,7 +18,7 @@ pub trait Crew {
 /// asked.
 pub fn shipped(crew: &mut impl Crew) {
     crew.take(OwnerGc::default());
-    crew.take(Ttl);
+    crew.take(Ttl::default());
     crew.take(Namespaces::default());
     crew.take(Definitions);
     crew.take(RoleAggregation::default());

@@ -14,6 +14,8 @@ use sundown_model::{
     Resource, ResourceType, Rv, Sight, Step, Subject, Verb, node,
 };
 
+use crate::kinds::VOLCANO_JOB;
+
 /// The instant from which tests count.
 pub(crate) fn at(seconds: i64) -> Timestamp {
     "2030-01-01T00:00:00Z".parse::<Timestamp>().unwrap() + SignedDuration::from_secs(seconds)
@@ -46,6 +48,10 @@ pub(crate) fn a_job() -> A {
     a("job", "job")
 }
 
+pub(crate) fn a_volcano_job() -> A {
+    a("jobs.batch.volcano.sh", "job")
+}
+
 impl A {
     pub(crate) fn with(mut self, pointer: &str, value: Value) -> Self {
         let (parent, field) = pointer.rsplit_once('/').unwrap();
@@ -68,6 +74,10 @@ impl A {
 
     pub(crate) fn finished_at(self, seconds: i64) -> Self {
         let at = at(seconds).to_string();
+        if self.resource.is(&VOLCANO_JOB) {
+            let done = json!({ "phase": "Completed", "lastTransitionTime": at });
+            return self.with("/status/state", done);
+        }
         let done = json!({ "type": "Complete", "status": "True", "lastTransitionTime": at });
         self.with("/status/conditions", json!([done]))
     }
@@ -172,6 +182,11 @@ pub(crate) fn catalog() -> Catalog {
         ty("", "services", "Service", true),
         ty("discovery.k8s.io", "endpointslices", "EndpointSlice", true),
         ty("batch", "jobs", "Job", true),
+        ResourceType {
+            version: "v1alpha1".into(),
+            served: ["v1alpha1".into()].into(),
+            ..ty("batch.volcano.sh", "jobs", "Job", true)
+        },
         ty(
             "apiextensions.k8s.io",
             "customresourcedefinitions",

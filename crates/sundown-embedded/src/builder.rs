@@ -89,8 +89,8 @@ pub enum StartError {
     /// The rules about images are malformed.
     #[error(transparent)]
     ImageRules(#[from] RuleError),
-    /// The definitions of Ray's kinds were not taken.
-    #[error("install the definitions of RayCluster and RayJob")]
+    /// The definitions of Ray's and Volcano's kinds were not taken.
+    #[error("install the definitions of the kinds of Ray and Volcano")]
     Definitions(#[source] Box<kube::Error>),
     /// The roles of the controllers and the node were not taken.
     #[error("store the rights of the controllers and of the node")]

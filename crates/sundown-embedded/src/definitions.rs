@@ -1,4 +1,4 @@
-//! The definitions of Ray's kinds, put into the API server at its start. A definition that somebody else
+//! The definitions of Ray's and Volcano's kinds, put into the API server at its start. A definition that somebody else
 //! put there stays as it is: they know which version they want.
 
 use http::Request;
@@ -14,9 +14,12 @@ const ANNOTATION: &str = "sundown.dev/definition";
 /// The name of a definition, and what gives its text.
 type Named = (&'static str, fn() -> String);
 
-const OURS: [Named; 2] = [
+const OURS: [Named; 5] = [
     ("rayclusters.ray.io", crd::ray_cluster),
     ("rayjobs.ray.io", crd::ray_job),
+    ("jobs.batch.volcano.sh", crd::volcano::job),
+    ("podgroups.scheduling.volcano.sh", crd::volcano::pod_group),
+    ("queues.scheduling.volcano.sh", crd::volcano::queue),
 ];
 
 /// What to do about a definition.
@@ -114,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_mark_is_put_beside_the_name() {
-        for text in [crd::ray_cluster(), crd::ray_job()] {
+        for text in OURS.map(|(_, text)| text()) {
             let before: Value = serde_json::from_str(&text).unwrap();
             let mut after: Value = serde_json::from_str(&marked(text, "m")).unwrap();
             let annotations = after["metadata"]
@@ -163,12 +166,17 @@ mod tests {
             };
             assert!(tail(&begun) == tail(&told), "{name}");
         }
-        let lists = |server: &Server| {
-            let path = "/apis/ray.io/v1/namespaces/default/rayjobs";
+        let lists = |server: &Server, path: &str| {
             let answer = call(&mut server.clone(), Method::Get, path, String::new());
             matches!(answer, Called::Response(answer) if answer.code == 200)
         };
-        assert!(lists(&begun) && lists(&told));
+        for path in [
+            "/apis/ray.io/v1/namespaces/default/rayjobs",
+            "/apis/batch.volcano.sh/v1alpha1/namespaces/default/jobs",
+            "/apis/scheduling.volcano.sh/v1beta1/queues",
+        ] {
+            assert!(lists(&begun, path) && lists(&told, path), "{path}");
+        }
     }
 
     fn server(definitions: fn() -> Vec<String>) -> Server {

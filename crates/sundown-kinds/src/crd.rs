@@ -1,10 +1,11 @@
 //! The definitions of the custom resources: names, versions, columns, and the schemas of the
 //! generated file put together.
 //!
-//! The schemas come out of `crd/fields.txt` and the published schemas of Kubernetes by
+//! The schemas of Ray's kinds come out of `crd/fields.txt` and the published schemas of Kubernetes by
 //! `cargo xtask codegen`. Whether a server takes them is the business of `sundown-schema`.
 
 pub mod compare;
+pub mod volcano;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

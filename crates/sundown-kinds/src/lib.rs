@@ -1,5 +1,5 @@
 //! `RayJob` and `RayCluster`: their definitions, typed views, validation, and the objects that are made
-//! of them.
+//! of them. Of Volcano: the definitions of three kinds, and the phases of its Job.
 //!
 //! Values in, values out: names get their random part from the caller, instants are arguments. What is
 //! done with all this, and when, is decided in `sundown-decide`.
@@ -21,6 +21,7 @@ pub mod service;
 mod settings;
 mod template;
 mod version;
+pub mod volcano;
 
 pub use gates::Gates;
 pub use invalid::Invalid;

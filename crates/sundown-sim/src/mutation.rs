@@ -19,7 +19,7 @@ use sundown_decide::{
     Crew, EventTtl, RayConfig, StorageProtection, of_ray, shipped, with_node, with_server,
 };
 #[cfg(feature = "mutants")]
-use sundown_decide::{Namespaces, OwnerGc, namespace, owner_gc};
+use sundown_decide::{Namespaces, OwnerGc, Ttl, namespace, owner_gc, ttl};
 use sundown_engine::{Config, Engine, wire};
 use sundown_kinds::Settings;
 use sundown_model::node::Call;
@@ -76,6 +76,9 @@ pub enum Mutation {
     /// A rule of namespaces that is wrong.
     #[cfg(feature = "mutants")]
     Empties(namespace::Lapse),
+    /// A rule of the TTL that is wrong.
+    #[cfg(feature = "mutants")]
+    Hurries(ttl::Lapse),
     /// Events are followed under both of their names.
     #[cfg(feature = "mutants")]
     FollowsTwice,
@@ -126,6 +129,10 @@ impl Mutation {
         Self::Empties(namespace::Lapse::HeadOfLine),
         #[cfg(feature = "mutants")]
         Self::Empties(namespace::Lapse::TellsAtOnce),
+        #[cfg(feature = "mutants")]
+        Self::Hurries(ttl::Lapse::GuessesFinishTime),
+        #[cfg(feature = "mutants")]
+        Self::Hurries(ttl::Lapse::ForgetsTtl),
         #[cfg(feature = "mutants")]
         Self::FollowsTwice,
         #[cfg(feature = "mutants")]
@@ -217,6 +224,8 @@ impl Mutation {
             #[cfg(feature = "mutants")]
             Self::Empties(lapse) => rules::empties_told(lapse),
             #[cfg(feature = "mutants")]
+            Self::Hurries(lapse) => rules::hurries_told(lapse),
+            #[cfg(feature = "mutants")]
             Self::FollowsTwice => ("follows-twice", "each Event is deleted twice"),
             #[cfg(feature = "mutants")]
             Self::Fails(lapse) => rules::fails_told(lapse),
@@ -249,6 +258,7 @@ impl Mutation {
             Self::DeleteRacesFinalizer
             | Self::Collects(_)
             | Self::Empties(_)
+            | Self::Hurries(_)
             | Self::FollowsTwice
             | Self::Fails(_)
             | Self::Lapse(_) => false,
@@ -276,6 +286,8 @@ impl Mutation {
             Self::EventsStay => Some(("event-expires", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
             Self::Empties(lapse) => Some((rules::empties_story(lapse), Variant::CrashBefore)),
+            #[cfg(feature = "mutants")]
+            Self::Hurries(lapse) => Some((rules::hurries_story(lapse), Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
             Self::FollowsTwice => Some(("events-of-a-namespace", Variant::CrashBefore)),
             #[cfg(feature = "mutants")]
@@ -426,6 +438,14 @@ impl Crew for Hands {
         {
             let namespaces = Namespaces::default().lapsed(lapse);
             self.engine = self.engine.clone().with(namespaces);
+            return;
+        }
+        #[cfg(feature = "mutants")]
+        if let Some(Mutation::Hurries(lapse)) = self.mutation
+            && C::NAME == Ttl::NAME
+        {
+            let ttl = Ttl::default().lapsed(lapse);
+            self.engine = self.engine.clone().with(ttl);
             return;
         }
         #[cfg(feature = "mutants")]

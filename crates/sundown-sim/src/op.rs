@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use sundown_api::{Method, Request};
+use sundown_model::{ObjectKey, Resource};
 
 /// One request of a user.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,7 +12,8 @@ pub struct Op {
     pub(crate) label: String,
 }
 
-/// Where objects of the kinds that scenarios use live.
+/// Where objects of the kinds that scenarios use live. A kind whose name another group has too is called
+/// `Kind.group`.
 const PATHS: &[(&str, &str, &str)] = &[
     ("ConfigMap", "/api/v1", "configmaps"),
     ("Event", "/api/v1", "events"),
@@ -23,6 +25,16 @@ const PATHS: &[(&str, &str, &str)] = &[
     ("Deployment", "/apis/apps/v1", "deployments"),
     ("RayJob", "/apis/ray.io/v1", "rayjobs"),
     ("RayCluster", "/apis/ray.io/v1", "rayclusters"),
+    (
+        "Job.batch.volcano.sh",
+        "/apis/batch.volcano.sh/v1alpha1",
+        "jobs",
+    ),
+    (
+        "PodGroup",
+        "/apis/scheduling.volcano.sh/v1beta1",
+        "podgroups",
+    ),
     ("Widget", "/apis/example.com/v1", "widgets"),
 ];
 
@@ -54,6 +66,13 @@ impl It {
         (base, plural)
     }
 
+    /// As an object of it says, without its group.
+    pub(crate) fn kind(self) -> &'static str {
+        self.kind
+            .split_once('.')
+            .map_or(self.kind, |(kind, _)| kind)
+    }
+
     pub(crate) fn api_version(self) -> String {
         self.place()
             .0
@@ -62,8 +81,17 @@ impl It {
             .to_owned()
     }
 
-    pub(crate) fn plural(self) -> &'static str {
-        self.place().1
+    fn resource(self) -> Resource {
+        let (base, plural) = self.place();
+        let group = base
+            .strip_prefix("/apis/")
+            .and_then(|it| it.split_once('/'));
+        Resource::new(group.map_or("", |(group, _)| group), plural)
+    }
+
+    /// Where the object is kept, whatever others of its kind's plural there are.
+    pub(crate) fn key(self) -> ObjectKey {
+        ObjectKey::namespaced(&self.resource(), self.namespace, self.name)
     }
 
     pub(crate) fn collection(self) -> String {
@@ -130,7 +158,7 @@ impl Op {
     pub(crate) fn create(it: It, extra: &Value) -> Self {
         let mut body = json!({
             "apiVersion": it.api_version(),
-            "kind": it.kind,
+            "kind": it.kind(),
             "metadata": { "name": it.name },
         });
         merge(&mut body, &least(it.kind));
@@ -171,6 +199,13 @@ impl Op {
             format!("delete {it} ({policy})"),
         )
     }
+}
+
+/// Defines a kind.
+pub(crate) fn define(definition: &Value) -> Op {
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
+    let label = format!("define {}", definition["spec"]["names"]["kind"]);
+    Op::new(Method::Post, path, Some(definition), label)
 }
 
 /// Lays one document over another, as a merge patch does but for nulls.

@@ -10,6 +10,7 @@ mod ray_promises;
 mod role_aggregation;
 mod storage;
 mod ttl;
+mod volcano;
 
 use crate::scenario::Scenario;
 
@@ -17,6 +18,7 @@ use crate::scenario::Scenario;
 pub fn all() -> Vec<Scenario> {
     let mut all = collecting::scenarios();
     all.extend(ttl::scenarios());
+    all.extend(volcano::scenarios());
     all.extend(namespace::scenarios());
     all.extend(crd::scenarios());
     all.extend(events::scenarios());

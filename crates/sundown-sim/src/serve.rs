@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use sundown_api::{Cx, Method, Request, Verdict, Watch};
+use sundown_decide::kinds::{CLUSTER_ROLE, CRD, EVENT, EVENT_K8S_IO};
 use sundown_model::{Catalog, ObjectKey, ResourceType};
 
 use crate::checks::{self, Violation};
@@ -188,37 +189,47 @@ impl World {
     }
 }
 
+/// A kind by its group and its plural.
+type Kind = (&'static str, &'static str);
+
 /// The built-in kinds that stories are about. Of the many others none is ever made here, and each
 /// would cost two requests at the beginning of every life.
-const KINDS: [&str; 9] = [
-    "configmaps",
-    "customresourcedefinitions",
-    "deployments",
-    "jobs",
-    "leases",
-    "namespaces",
-    "pods",
-    "replicasets",
-    "secrets",
+const KINDS: [Kind; 9] = [
+    ("", "configmaps"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apps", "deployments"),
+    ("batch", "jobs"),
+    ("coordination.k8s.io", "leases"),
+    ("", "namespaces"),
+    ("", "pods"),
+    ("apps", "replicasets"),
+    ("", "secrets"),
 ];
 
+/// The groups of the kinds that stories define on the way.
+const DEFINED: [&str; 3] = ["batch.volcano.sh", "example.com", "scheduling.volcano.sh"];
+
 /// The kinds that a world with storage has beside them.
-const STORAGE_KINDS: [&str; 2] = ["persistentvolumeclaims", "persistentvolumes"];
+const STORAGE_KINDS: [Kind; 2] = [("", "persistentvolumeclaims"), ("", "persistentvolumes")];
 
 /// The kinds that a world with a node has beside them.
-const NODE_KINDS: [&str; 3] = ["endpointslices", "nodes", "services"];
+const NODE_KINDS: [Kind; 3] = [
+    ("discovery.k8s.io", "endpointslices"),
+    ("", "nodes"),
+    ("", "services"),
+];
 
 /// The kinds of a world with Ray. Its definitions are long and hardly ever change: they are not read
 /// again at the beginning of every life.
-const RAY_KINDS: [&str; 8] = [
-    "configmaps",
-    "endpointslices",
-    "jobs",
-    "nodes",
-    "pods",
-    "rayclusters",
-    "rayjobs",
-    "services",
+const RAY_KINDS: [Kind; 8] = [
+    ("", "configmaps"),
+    ("discovery.k8s.io", "endpointslices"),
+    ("batch", "jobs"),
+    ("", "nodes"),
+    ("", "pods"),
+    ("ray.io", "rayclusters"),
+    ("ray.io", "rayjobs"),
+    ("", "services"),
 ];
 
 /// What the server serves, as far as the world is told.
@@ -229,15 +240,16 @@ pub(crate) fn told(server: &sundown_api::Server, stage: Stage) -> Catalog {
 /// The kinds that the world is told of.
 pub(crate) fn only_told(catalog: &Catalog, stage: Stage) -> Catalog {
     let is_told = |ty: &&Arc<ResourceType>| {
-        let plural = ty.resource.plural();
+        let resource = &ty.resource;
+        let is_one_of = |kinds: &[Kind]| kinds.contains(&(resource.group(), resource.plural()));
         match stage {
-            Stage::Plain => KINDS.contains(&plural) || ty.resource.group() == "example.com",
-            Stage::Roles => KINDS.contains(&plural) || plural == "clusterroles",
-            Stage::Events => KINDS.contains(&plural) || plural == "events",
-            Stage::Storage => KINDS.contains(&plural) || STORAGE_KINDS.contains(&plural),
-            Stage::Node => KINDS.contains(&plural) || NODE_KINDS.contains(&plural),
-            Stage::Ray => RAY_KINDS.contains(&plural),
-            Stage::RayKinds => RAY_KINDS.contains(&plural) || plural == "customresourcedefinitions",
+            Stage::Plain => is_one_of(&KINDS) || DEFINED.contains(&resource.group()),
+            Stage::Roles => is_one_of(&KINDS) || resource.is(&CLUSTER_ROLE),
+            Stage::Events => is_one_of(&KINDS) || resource.is(&EVENT) || resource.is(&EVENT_K8S_IO),
+            Stage::Storage => is_one_of(&KINDS) || is_one_of(&STORAGE_KINDS),
+            Stage::Node => is_one_of(&KINDS) || is_one_of(&NODE_KINDS),
+            Stage::Ray => is_one_of(&RAY_KINDS),
+            Stage::RayKinds => is_one_of(&RAY_KINDS) || resource.is(&CRD),
         }
     };
     Catalog::new(catalog.iter().filter(is_told).map(|ty| (**ty).clone()))

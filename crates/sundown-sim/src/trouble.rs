@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
-use sundown_decide::kinds::CRD;
+use sundown_decide::kinds::{CRD, SERVICE};
 use sundown_engine::{Effect, wire};
 use sundown_model::{ObjectKey, Part, Resource, Write};
 
@@ -84,7 +84,7 @@ fn is_change(write: &Write) -> bool {
 }
 
 fn is_service_of_job(by: &str, write: &Write) -> bool {
-    by == "ray_job" && written(write).resource.plural() == "services"
+    by == "ray_job" && written(write).resource.is(&SERVICE)
 }
 
 fn is_deletion_of_kept(write: &Write) -> bool {

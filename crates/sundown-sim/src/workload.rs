@@ -3,7 +3,7 @@
 use fastrand::Rng;
 use serde_json::json;
 
-use crate::op::{It, Op, it};
+use crate::op::{It, Op, define, it};
 use crate::scenario::Told;
 use crate::world::{HOLD_FINALIZER, World};
 
@@ -71,13 +71,7 @@ pub(crate) fn definition() -> Op {
             }],
         },
     });
-    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".to_owned();
-    Op::new(
-        sundown_api::Method::Post,
-        path,
-        Some(&body),
-        "define Widget".to_owned(),
-    )
+    define(&body)
 }
 
 fn pick_namespace(it: It, rng: &mut Rng) -> It {

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use sundown_api::{Authorization, Config, Cx, Method, Server, Verdict};
 use sundown_engine::{Effect, Input};
-use sundown_kinds::crd;
+use sundown_kinds::crd::{self, RAY_CLUSTER};
 use sundown_model::ObjectKey;
 
 use crate::checks::{self, Violation};
@@ -326,7 +326,7 @@ impl World {
 
     fn delete_clusters(&mut self) {
         let all = self.ledger.live.keys();
-        let all = all.filter(|key| key.resource.plural() == "rayclusters");
+        let all = all.filter(|key| key.resource.is(&RAY_CLUSTER));
         for key in all.cloned().collect::<Vec<_>>() {
             let options = json!({ "propagationPolicy": "Background" });
             let label = format!("delete {key}");
@@ -352,7 +352,7 @@ impl World {
             );
             json!({
                 "apiVersion": owner.api_version(),
-                "kind": owner.kind,
+                "kind": owner.kind(),
                 "name": owner.name,
                 "uid": uid,
                 "blockOwnerDeletion": blocking,
@@ -363,13 +363,7 @@ impl World {
 
     /// The present version of an object, by its kind, namespace and name.
     pub(crate) fn find(&self, it: It) -> Option<&Arc<Version>> {
-        let mut live = self.ledger.live.iter();
-        let found = live.find(|(key, _)| {
-            key.resource.plural() == it.plural()
-                && key.namespace_str() == it.namespace
-                && *key.name == *it.name
-        });
-        found.map(|(_, version)| version)
+        self.ledger.live.get(&it.key())
     }
 
     /// Takes every foreign finalizer away, so that the end can be judged.

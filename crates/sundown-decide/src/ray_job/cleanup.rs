@@ -14,6 +14,7 @@ use super::reason::Reason;
 use super::view::{Cluster, View, later};
 use super::{outcome, reset};
 use crate::actions::{delete, note, patch, warning};
+use crate::clock_skew;
 use crate::ray::place;
 
 /// On a `RayJob` whose logs somebody reads: what it ran on stays a moment longer, until the annotation is
@@ -47,7 +48,7 @@ fn by_policy(view: &View<'_>) -> Decision<Reason> {
             let after = |due: ray_job::Due| SignedDuration::from_secs(due.after.into());
             let at = |due| later(ended_at, after(due).max(wait));
             let dues = dues.into_iter().map(|due| (due.policy, at(due)));
-            carry_out(view, dues.collect())
+            carry_out(view, ended_at, dues.collect())
         }
     }
 }
@@ -88,7 +89,7 @@ fn uncovered(view: &View<'_>) -> Decision<Reason> {
 }
 
 /// Carries out the one with the greatest impact of what is due and not achieved; wakes for the next.
-fn carry_out(view: &View<'_>, dues: Vec<Due>) -> Decision<Reason> {
+fn carry_out(view: &View<'_>, ended_at: Timestamp, dues: Vec<Due>) -> Decision<Reason> {
     let now = view.now();
     let open: Vec<Due> = dues
         .into_iter()
@@ -104,12 +105,29 @@ fn carry_out(view: &View<'_>, dues: Vec<Due>) -> Decision<Reason> {
             Some(asks) => asks,
             None => perform(view, *policy),
         },
-        (None, Some(at)) => Decision::idle(Reason::NotDue { at }),
+        (None, Some(at)) => match clock_skew::credible_at(ended_at, now) {
+            Some(credible_at) => return in_the_future(view, ended_at, at, credible_at),
+            None => Decision::idle(Reason::NotDue { at }),
+        },
         (None, None) => Decision::idle(Reason::CleanedUp),
     };
     Decision {
         wake_at: next_at,
         ..decision
+    }
+}
+
+/// The rules count from that instant all the same.
+fn in_the_future(
+    view: &View<'_>,
+    ended_at: Timestamp,
+    at: Timestamp,
+    credible_at: Timestamp,
+) -> Decision<Reason> {
+    let told = clock_skew::warn(view.object, "status.endTime", ended_at);
+    Decision {
+        wake_at: Some(credible_at),
+        ..Decision::act(told, Reason::EndInFuture { ended_at, at })
     }
 }
 

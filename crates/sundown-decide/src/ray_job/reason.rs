@@ -63,6 +63,11 @@ pub enum Reason {
     NotDue {
         at: Timestamp,
     },
+    /// The job says that it ended at an instant that is still to come.
+    EndInFuture {
+        ended_at: Timestamp,
+        at: Timestamp,
+    },
     /// The job is read once more before a rule is carried out.
     Confirms {
         policy: DeletionPolicy,
@@ -109,6 +114,7 @@ impl Explain for Reason {
             Self::Kept => "Kept",
             Self::Uncovered => "Uncovered",
             Self::NotDue { .. } => "NotDue",
+            Self::EndInFuture { .. } => "EndInFuture",
             Self::Confirms { .. } => "Confirms",
             Self::Deletes { .. } => "Deletes",
             Self::CleanedUp => "CleanedUp",
@@ -161,6 +167,9 @@ impl Explain for Reason {
             Self::Kept => "the job has ended, and nothing is to be deleted".to_owned(),
             Self::Uncovered => "no deletion rule covers how the job has ended".to_owned(),
             Self::NotDue { at } => format!("the job has ended; the next rule is due at {at}"),
+            Self::EndInFuture { ended_at, at } => format!(
+                "the job says that it ended at {ended_at}, which is in the future; the next rule is due at {at}"
+            ),
             Self::Confirms { policy } => {
                 format!("the job has ended; {policy} is due, and the job is read once more before")
             }
@@ -175,6 +184,7 @@ impl Explain for Reason {
         match self {
             Self::Stops { until: at }
             | Self::NotDue { at }
+            | Self::EndInFuture { at, .. }
             | Self::NoAnswer { until: at }
             | Self::AwaitsSubmitter { until: at } => vec![Blocker::Until { at: *at }],
             Self::Clears { left } => {

@@ -10,9 +10,21 @@ pub enum Reason {
     AlreadyDeleting,
     NoTtl,
     StillRunning,
-    FinishTimeMissing,
-    NotDue { due_at: Timestamp },
-    Expired { due_at: Timestamp },
+    /// It finished, and this field does not say when.
+    FinishTimeMissing {
+        field: &'static str,
+    },
+    /// It finished at an instant that is still to come.
+    FinishInFuture {
+        finished_at: Timestamp,
+        due_at: Timestamp,
+    },
+    NotDue {
+        due_at: Timestamp,
+    },
+    Expired {
+        due_at: Timestamp,
+    },
 }
 
 impl Explain for Reason {
@@ -22,7 +34,8 @@ impl Explain for Reason {
             Self::AlreadyDeleting => "AlreadyDeleting",
             Self::NoTtl => "NoTtl",
             Self::StillRunning => "StillRunning",
-            Self::FinishTimeMissing => "FinishTimeMissing",
+            Self::FinishTimeMissing { .. } => "FinishTimeMissing",
+            Self::FinishInFuture { .. } => "FinishInFuture",
             Self::NotDue { .. } => "NotDue",
             Self::Expired { .. } => "Expired",
         }
@@ -34,9 +47,15 @@ impl Explain for Reason {
             Self::AlreadyDeleting => "the job is being deleted already".to_owned(),
             Self::NoTtl => "spec.ttlSecondsAfterFinished is not set, so it stays".to_owned(),
             Self::StillRunning => "the job has not finished, so its TTL has not begun".to_owned(),
-            Self::FinishTimeMissing => {
-                "the job finished, but its condition has no lastTransitionTime".to_owned()
+            Self::FinishTimeMissing { field } => {
+                format!("the job finished, but {field} is not set: its TTL cannot begin")
             }
+            Self::FinishInFuture {
+                finished_at,
+                due_at,
+            } => format!(
+                "the job says that it finished at {finished_at}, which is in the future; it is kept until {due_at}"
+            ),
             Self::NotDue { due_at } => format!("the job finished and is kept until {due_at}"),
             Self::Expired { due_at } => format!("the TTL of the job ended at {due_at}"),
         }
@@ -44,12 +63,14 @@ impl Explain for Reason {
 
     fn blockers(&self) -> Vec<Blocker> {
         match self {
-            Self::NotDue { due_at } => vec![Blocker::Until { at: *due_at }],
+            Self::NotDue { due_at } | Self::FinishInFuture { due_at, .. } => {
+                vec![Blocker::Until { at: *due_at }]
+            }
             Self::Gone
             | Self::AlreadyDeleting
             | Self::NoTtl
             | Self::StillRunning
-            | Self::FinishTimeMissing
+            | Self::FinishTimeMissing { .. }
             | Self::Expired { .. } => Vec::new(),
         }
     }

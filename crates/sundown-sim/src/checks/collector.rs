@@ -6,14 +6,18 @@ use std::sync::Arc;
 use sundown_api::Method;
 use sundown_decide::kinds::FOREGROUND;
 
-use super::Violation;
+use super::{Violation, ttl};
 use crate::ledger::{Event, Ledger, Version};
 
 pub(super) fn judge(event: &Event, before: &Ledger, found: &mut Vec<Violation>) {
     let Some(prev) = &event.prev else { return };
     let destructive = event.method == Method::Delete || event.new.is_none();
     if matches!(event.by, crate::ledger::Actor::Controller(_)) && destructive {
-        let invariant = if event.is_by("ttl") { "T8" } else { "G2" };
+        let invariant = if ttl::is_by_collector(event) {
+            "T8"
+        } else {
+            "G2"
+        };
         if event.guard.0.as_deref() != Some(prev.uid.as_str()) {
             let text = format!(
                 "{}: touched uid {} by {:?}",

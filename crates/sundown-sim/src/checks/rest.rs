@@ -73,7 +73,7 @@ fn judge(key: &ObjectKey, version: &Version, ledger: &Ledger, now: Timestamp) ->
             format!("{key} still names an owner that is gone"),
         ));
     }
-    if key.resource == Resource::new("batch", "jobs") && due(version).is_some_and(|at| at <= now) {
+    if due(key, version).is_some_and(|at| at <= now) {
         return Some(Violation::new(
             "T3",
             format!("{key} is overdue and still there"),

@@ -9,6 +9,15 @@ use sundown_model::Resource;
 use super::Violation;
 use crate::ledger::{Event, Ledger, Version};
 
+/// The kinds, by group and plural, whose status is written apart.
+const WITH_STATUS: [(&str, &str); 5] = [
+    ("", "pods"),
+    ("apps", "deployments"),
+    ("apps", "replicasets"),
+    ("batch", "jobs"),
+    ("batch.volcano.sh", "jobs"),
+];
+
 pub(super) fn judge(event: &Event, before: &Ledger, found: &mut Vec<Violation>) {
     let mut broken = |invariant, text: String| {
         found.push(Violation::new(invariant, format!("{}: {text}", event.key)));
@@ -120,8 +129,8 @@ fn isolation(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'
     if event.path.ends_with("/status") && old_spec != new_spec {
         broken("S12", "spec was changed through status".to_owned());
     }
-    let has_status = ["jobs", "pods", "deployments", "replicasets"];
-    if has_status.contains(&event.key.resource.plural())
+    let resource = &event.key.resource;
+    if WITH_STATUS.contains(&(resource.group(), resource.plural()))
         && !event.path.ends_with("/status")
         && !event.path.ends_with("/binding")
         && prev.json.get("status") != new.json.get("status")
@@ -134,8 +143,8 @@ fn isolation(event: &Event, prev: &Version, new: &Version, broken: &mut Broken<'
         // As upstream has it, annotations are a part of what a deployment is to roll out.
         let annotations =
             |version: &Version| version.json.pointer("/metadata/annotations").cloned();
-        let is_rollout =
-            event.key.resource.plural() == "deployments" && annotations(prev) != annotations(new);
+        let is_rollout = *resource == Resource::new("apps", "deployments")
+            && annotations(prev) != annotations(new);
         if same && !is_rollout {
             broken(
                 "S12",

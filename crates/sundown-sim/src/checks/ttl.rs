@@ -1,25 +1,63 @@
-//! T1, T2, T4, T5 and T7: what the TTL controller owes to a job, by the version that it deletes.
+//! T1 to T5 and T7: what whoever deletes the finished owes to them, by the version that it deletes. T3 and T8
+//! are judged elsewhere (`rest`, `collector`) by what this file says of kinds and controllers.
+//!
+//! The rules are written anew after the specification, so that they can disagree with `sundown-decide`.
 
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 use sundown_api::Method;
+use sundown_decide::kinds::EVENT;
+use sundown_model::{ObjectKey, Resource};
 
 use super::Violation;
 use crate::ledger::{Event, Version};
 
+/// The controllers that delete what finished so long ago.
+const COLLECTORS: [&str; 1] = ["ttl"];
+
+/// A kind whose objects go some time after they finished.
+struct Kind {
+    group: &'static str,
+    plural: &'static str,
+    /// When an object finished; None: it has not, or that is not known.
+    finished_at: fn(&Value) -> Option<Timestamp>,
+}
+
+const KINDS: [Kind; 2] = [
+    Kind {
+        group: "batch",
+        plural: "jobs",
+        finished_at: by_condition,
+    },
+    Kind {
+        group: "batch.volcano.sh",
+        plural: "jobs",
+        finished_at: by_phase,
+    },
+];
+
+/// Whether a controller wrote it that deletes what finished.
+pub(super) fn is_by_collector(event: &Event) -> bool {
+    COLLECTORS.iter().any(|name| event.is_by(name))
+}
+
 pub(super) fn judge(event: &Event, found: &mut Vec<Violation>) {
-    if !event.is_by("ttl") || !event.first {
+    // What it tells people is judged by nothing but the rest that follows (Q2).
+    if !is_by_collector(event) || !event.first || event.key.resource.is(&EVENT) {
         return;
     }
     let mut broken = |invariant, text: &str| {
         found.push(Violation::new(invariant, format!("{}: {text}", event.key)));
     };
     if event.method != Method::Delete {
-        broken("T4", "the TTL controller changed a job");
+        broken("T4", "what finished was changed and not deleted");
         return;
     }
     let Some(job) = &event.prev else { return };
-    let Some(finished_at) = finish(job) else {
+    let Some(kind) = kind(&event.key.resource) else {
+        return broken("T7", "deleted although its kind never finishes");
+    };
+    let Some(finished_at) = (kind.finished_at)(&job.json) else {
         return broken("T7", "deleted although it is not finished");
     };
     let Some(ttl) = ttl(job) else {
@@ -32,9 +70,15 @@ pub(super) fn judge(event: &Event, found: &mut Vec<Violation>) {
     }
 }
 
-/// When a job is due, if it is finished and has a TTL.
-pub(super) fn due(job: &Version) -> Option<Timestamp> {
-    Some(due_at(finish(job)?, ttl(job)?))
+/// When an object is due, if it is of a kind that finishes, did so, and has a TTL.
+pub(super) fn due(key: &ObjectKey, version: &Version) -> Option<Timestamp> {
+    let finished_at = (kind(&key.resource)?.finished_at)(&version.json)?;
+    Some(due_at(finished_at, ttl(version)?))
+}
+
+fn kind(resource: &Resource) -> Option<&'static Kind> {
+    let mut kinds = KINDS.iter();
+    kinds.find(|it| it.group == resource.group() && it.plural == resource.plural())
 }
 
 fn due_at(finished_at: Timestamp, ttl: i64) -> Timestamp {
@@ -43,19 +87,26 @@ fn due_at(finished_at: Timestamp, ttl: i64) -> Timestamp {
         .unwrap_or(Timestamp::MAX)
 }
 
-fn ttl(job: &Version) -> Option<i64> {
-    job.json
-        .pointer("/spec/ttlSecondsAfterFinished")
-        .and_then(Value::as_i64)
+fn ttl(version: &Version) -> Option<i64> {
+    let seconds = version.json.pointer("/spec/ttlSecondsAfterFinished");
+    seconds.and_then(Value::as_i64)
 }
 
-fn finish(job: &Version) -> Option<Timestamp> {
-    let conditions = job.json.pointer("/status/conditions")?.as_array()?;
+/// By the first true condition that says so.
+fn by_condition(job: &Value) -> Option<Timestamp> {
+    let conditions = job.pointer("/status/conditions")?.as_array()?;
     let finished = conditions.iter().find(|condition| {
-        ["Complete", "Failed"]
-            .iter()
-            .any(|kind| condition["type"] == *kind)
-            && condition["status"] == "True"
+        let mut says_so = ["Complete", "Failed"].iter();
+        condition["status"] == "True" && says_so.any(|kind| condition["type"] == *kind)
     })?;
     finished["lastTransitionTime"].as_str()?.parse().ok()
+}
+
+/// By the phase that it stays in.
+fn by_phase(job: &Value) -> Option<Timestamp> {
+    let state = job.pointer("/status/state")?;
+    let phase = state["phase"].as_str()?;
+    let is_final = ["Completed", "Failed", "Terminated"].contains(&phase);
+    let since = state["lastTransitionTime"].as_str();
+    since.filter(|_| is_final)?.parse().ok()
 }

@@ -1,7 +1,7 @@
-//! Rules of before, of the collector, of namespaces and of the engine: their names, what comes of them, and the
+//! Rules of before, of the collector, of namespaces, of the TTL and of the engine: their names, what comes of them, and the
 //! stories in which they show.
 
-use sundown_decide::{namespace, owner_gc};
+use sundown_decide::{namespace, owner_gc, ttl};
 
 /// A rule of the collector that is wrong.
 pub(super) fn collects_told(lapse: owner_gc::Lapse) -> (&'static str, &'static str) {
@@ -50,6 +50,25 @@ pub(super) fn empties_story(lapse: namespace::Lapse) -> &'static str {
         namespace::Lapse::TrustsCatalog => "namespace-of-a-new-kind",
         namespace::Lapse::HeadOfLine => "namespace-with-something-kept",
         namespace::Lapse::TellsAtOnce => "namespace-bit-by-bit",
+    }
+}
+
+/// A rule of the TTL that is wrong.
+pub(super) fn hurries_told(lapse: ttl::Lapse) -> (&'static str, &'static str) {
+    match lapse {
+        ttl::Lapse::GuessesFinishTime => (
+            "guesses-finish-time",
+            "a job whose finish time is missing goes as if it had finished now",
+        ),
+        ttl::Lapse::ForgetsTtl => ("forgets-ttl", "a job goes as soon as it has finished"),
+    }
+}
+
+/// Where it shows.
+pub(super) fn hurries_story(lapse: ttl::Lapse) -> &'static str {
+    match lapse {
+        ttl::Lapse::GuessesFinishTime => "ttl-without-a-finish-time",
+        ttl::Lapse::ForgetsTtl => "volcano-finishes",
     }
 }
 

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 
 use serde_json::{Value, json};
 use sundown_api::{Method, Request};
+use sundown_decide::kinds::EVENT;
 use sundown_engine::{Effect, EffectId, Input, wire};
-use sundown_model::ObjectKey;
+use sundown_model::{ObjectKey, Write};
 
 use super::{breaks, written};
 use crate::checks::{Violation, WatchCheck};
@@ -115,7 +116,9 @@ impl World {
             return None;
         }
         self.judge_read(effect, &reply);
-        if let (Effect::Write { write, .. }, wire::Reply::Lost(_)) = (effect, &reply) {
+        if let (Effect::Write { write, .. }, wire::Reply::Lost(_)) = (effect, &reply)
+            && !is_word(write)
+        {
             let unsure = written(write).clone();
             self.operator.as_mut()?.unsure.insert(unsure);
         }
@@ -198,4 +201,10 @@ fn unavailable() -> wire::Reply {
         code: 503,
         body: body.to_string().into_bytes(),
     }
+}
+
+/// Whether it makes an Event. Nothing waits for one, and it is not made again: what is written next about it is
+/// written by who saw it.
+fn is_word(write: &Write) -> bool {
+    matches!(write, Write::Create(draft) if draft.key.resource.is(&EVENT))
 }

@@ -57,6 +57,15 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .settle()
             .advance(120)
             .settle(),
+        // It stays, with one word in all, until the time is set.
+        with_job("ttl-without-a-finish-time", Some(0))
+            .with_events()
+            .does(Op::patch_status(JOB, &ended_at_no_time()))
+            .settle()
+            .advance(HOUR)
+            .settle()
+            .does(finish(0))
+            .settle(),
         with_job("ttl-of-a-successor", Some(HOUR))
             .does(finish(0))
             .settle()
@@ -65,6 +74,11 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .create(JOB)
             .settle(),
     ]
+}
+
+fn ended_at_no_time() -> Value {
+    let done = json!({ "type": "Complete", "status": "True", "lastTransitionTime": null });
+    json!({ "status": { "conditions": [done] } })
 }
 
 fn with_job(name: &'static str, ttl_seconds: Option<i64>) -> Scenario {

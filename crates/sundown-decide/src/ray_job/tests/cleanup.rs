@@ -56,6 +56,25 @@ fn shutdown_deletes_the_cluster_at_its_ttl_and_keeps_the_job() {
 }
 
 #[test]
+fn an_end_in_the_future_is_warned_of_and_the_ttl_counts_from_it() {
+    let job = a_ray_job().with("/spec/shutdownAfterJobFinishes", json!(true));
+    let job = job.with("/spec/ttlSecondsAfterFinished", json!(10));
+    let mut stage = ended(job, ray::JobStatus::Failed);
+    let (ended_at, at) = (due(&stage, 0), due(&stage, 10));
+    // The clock is set back by an hour.
+    stage.now = ended_at - jiff::SignedDuration::from_hours(1);
+    let early = stage.settle(&counter());
+    assert_eq!(early.reason, Reason::EndInFuture { ended_at, at });
+    assert!(stage.said().contains("FinishTimeInFuture"));
+    stage.now = early.wake_at.unwrap();
+    assert!(stage.now < ended_at);
+    assert_eq!(stage.decide(&counter()).reason, Reason::NotDue { at });
+    stage.now = at;
+    assert_eq!(stage.settle(&counter()).reason, Reason::CleanedUp);
+    assert!(stage.of("rayclusters").is_empty());
+}
+
+#[test]
 fn shutdown_deletes_the_job_itself_where_the_operator_says_so() {
     let job = a_ray_job().with("/spec/shutdownAfterJobFinishes", json!(true));
     let mut stage = ended(job, ray::JobStatus::Succeeded);
