@@ -133,7 +133,7 @@ fn an_explanation_says_what_would_be_decided_now() {
     let [early] = &rig.engine.explain(&timed.key(), at(0))[..] else {
         panic!("one controller");
     };
-    assert_eq!((early.controller, early.code), ("toys", "Early"));
+    assert_eq!((&*early.controller, &*early.code), ("toys", "Early"));
     assert_eq!(early.wake_at, Some(at(5_000)));
     let [late] = &rig.engine.explain(&timed.key(), at(5_000))[..] else {
         panic!("one controller");
