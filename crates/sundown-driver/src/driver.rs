@@ -184,7 +184,10 @@ impl Driver {
             };
             recorder.turn(&turn, &self.engine, now);
         }
-        log::tally(&self.engine.take_tally());
+        let tally = self.engine.take_tally();
+        log::tally(&tally);
+        let counters = &self.handle.counters;
+        counters.turned(&tally, self.engine.backlogs());
         for question in questions {
             question(&self.engine, now);
         }

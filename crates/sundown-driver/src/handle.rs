@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use prometheus_client::registry::Registry;
 use sundown_engine::{Brake, Engine, Explanation, Input};
 use sundown_model::ObjectKey;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -123,6 +124,11 @@ impl DriverHandle {
     /// What the API server has not shown yet is not known here: an embedded server can say more.
     pub async fn wait_until_at_rest(&self, bound: Duration) -> Result<(), WaitError> {
         self.wait_until(bound, Engine::is_at_rest).await
+    }
+
+    /// Shows what is counted among the metrics of this process.
+    pub fn register_metrics(&self, registry: &mut Registry) {
+        self.counters.register(registry);
     }
 
     /// How many requests left so far.

@@ -368,6 +368,7 @@ impl Builder {
             driver = driver.recorder(Recorder::create(directory)?);
         }
         let handle = driver.handle();
+        shared.register_metrics(|registry| handle.register_metrics(registry));
         let (stop, ending) = (tasks.signal(), handle.clone());
         tasks.spawn("controllers", async move {
             let run = driver.run();

@@ -18,7 +18,7 @@ use crate::queue::Resolved;
 use crate::sent::SentWrite;
 use crate::slot::{Runs, Slot};
 use crate::streams::{CRDS, Sink, Streams};
-use crate::tally::Tally;
+use crate::tally::{Backlog, Tally};
 
 /// The engine's limits.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
@@ -178,6 +178,11 @@ impl Engine {
     /// Takes what was counted since it was last taken.
     pub fn take_tally(&mut self) -> Tally {
         std::mem::take(&mut self.tally)
+    }
+
+    /// What each controller has still to do.
+    pub fn backlogs(&self) -> impl Iterator<Item = Backlog> {
+        self.slots.iter().map(|slot| slot.backlog())
     }
 
     /// How many writes were stopped because no grant covers them. Anything but 0 is a defect.

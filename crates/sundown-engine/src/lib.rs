@@ -32,4 +32,4 @@ pub use engine::{Config, Engine};
 pub use explain::Explanation;
 pub use lapse::Lapse;
 pub use sent::{SentEffect, SentTarget, SentWrite};
-pub use tally::Tally;
+pub use tally::{Backlog, Tally};

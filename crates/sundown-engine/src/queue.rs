@@ -28,6 +28,9 @@ pub(crate) struct Queue<K: Ord> {
     /// No part of what is saved.
     #[serde(skip)]
     patience: Patience,
+    /// How often a key had to wait because an effect failed; for metrics, and no part of what is saved.
+    #[serde(skip)]
+    failure_count: u64,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -139,6 +142,7 @@ impl<K: Clone + Ord> Queue<K> {
             items: BTreeMap::new(),
             timers: BTreeSet::new(),
             waiting: BTreeMap::new(),
+            failure_count: 0,
         }
     }
 
@@ -146,6 +150,7 @@ impl<K: Clone + Ord> Queue<K> {
     pub(crate) fn successor(&self, saved: Self) -> Self {
         Self {
             patience: self.patience,
+            failure_count: self.failure_count,
             ..saved
         }
     }
@@ -226,6 +231,7 @@ impl<K: Clone + Ord> Queue<K> {
                         retry_after_seconds,
                     };
                     item.fail(failure, self.patience, now);
+                    self.failure_count += 1;
                 }
             }
             if !item.waits.is_empty() {
@@ -253,6 +259,7 @@ impl<K: Clone + Ord> Queue<K> {
                 retry_after_seconds: None,
             };
             item.fail(failure, self.patience, now);
+            self.failure_count += 1;
             if item.not_before.is_some() {
                 self.mending.insert(key.clone());
             }
@@ -305,6 +312,16 @@ impl<K: Clone + Ord> Queue<K> {
         for key in parked.map(|(key, _)| key.clone()).collect::<Vec<_>>() {
             self.touch(key);
         }
+    }
+
+    /// How many keys could be decided at once.
+    pub(crate) fn ready_count(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// How often a key had to wait because an effect failed.
+    pub(crate) fn failure_count(&self) -> u64 {
+        self.failure_count
     }
 
     /// Whether something could be decided at once.

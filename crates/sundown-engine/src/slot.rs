@@ -17,6 +17,7 @@ use crate::explain::Explanation;
 use crate::flight::Veil;
 use crate::lapse::Patience;
 use crate::queue::{Pause, Queue, Resolved};
+use crate::tally::Backlog;
 
 /// A decision with its key and the type of its reason taken off, ready for the engine.
 #[derive(Debug)]
@@ -51,6 +52,7 @@ pub(crate) trait Runs: Debug + Send {
     fn fire(&mut self, now: Timestamp);
     fn unpark(&mut self);
     fn is_ready(&self) -> bool;
+    fn backlog(&self) -> Backlog;
     fn wake_at(&self) -> Option<Timestamp>;
     fn mends_at(&self) -> Option<Timestamp>;
     fn explain(&self, object: &Object, sight: Sight<'_>) -> Vec<Explanation>;
@@ -188,6 +190,14 @@ impl<C: Controller> Runs for Slot<C> {
 
     fn is_ready(&self) -> bool {
         self.queue.is_ready()
+    }
+
+    fn backlog(&self) -> Backlog {
+        Backlog {
+            controller: C::NAME,
+            ready: self.queue.ready_count(),
+            failures: self.queue.failure_count(),
+        }
     }
 
     fn wake_at(&self) -> Option<Timestamp> {

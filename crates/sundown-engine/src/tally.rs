@@ -15,6 +15,16 @@ pub struct Tally {
     pub ungranted: Vec<(&'static str, String)>,
 }
 
+/// What a controller has still to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Backlog {
+    pub controller: &'static str,
+    /// Keys that are ready to be decided on.
+    pub ready: usize,
+    /// How often a key had to wait because an effect failed, since the start.
+    pub failures: u64,
+}
+
 impl Tally {
     pub(crate) fn decided(&mut self, by: &'static str, code: &'static str) {
         *self.decisions.entry((by, code)).or_default() += 1;

@@ -1,11 +1,15 @@
-//! What the server counts about itself, in the text format of Prometheus. Names follow upstream's
-//! where the meaning is the same.
+//! What the server counts about itself, as `OpenMetrics` text. Names follow upstream's where the meaning is the
+//! same. Others in this process register what they count beside it.
 
-use std::collections::BTreeMap;
-use std::fmt::Write;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use prometheus_client::encoding::{EncodeLabelSet, text};
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
 use sundown_api::Request;
 
 /// How many different series are kept; what would be one more counts as `other`. Paths come from
@@ -13,23 +17,33 @@ use sundown_api::Request;
 const SERIES_MAX: usize = 2000;
 
 /// The counters of one server.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Metrics {
-    requests: Mutex<BTreeMap<Label, u64>>,
-    watches: Arc<AtomicI64>,
+    registry: Mutex<Registry>,
+    requests: Family<Label, Counter>,
+    known: Mutex<BTreeSet<Label>>,
+    watches: Gauge,
+    revision: Gauge,
     /// Requests of clients that came by a connection and showed who they are.
     outside: AtomicU64,
     /// Of those, how many are answered piece by piece right now.
-    streams: Arc<AtomicI64>,
+    streams: Gauge,
 }
 
 /// What a request is counted under.
-#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, EncodeLabelSet)]
 pub(crate) struct Label {
-    verb: &'static str,
+    code: u16,
     group: String,
-    subresource: String,
     resource: String,
+    subresource: String,
+    verb: &'static str,
+}
+
+/// What stays open is counted under.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Verb {
+    verb: &'static str,
 }
 
 /// How clients from outside use a server.
@@ -43,33 +57,67 @@ pub struct Usage {
 
 /// An open watch, counted until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Open(Arc<AtomicI64>);
+pub(crate) struct Open(Gauge);
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.dec();
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::default();
+        let requests = Family::<Label, Counter>::default();
+        let open = Family::<Verb, Gauge>::default();
+        let revision = Gauge::default();
+        registry.register(
+            "apiserver_request",
+            "Requests by verb, group, resource and HTTP response code",
+            requests.clone(),
+        );
+        registry.register(
+            "apiserver_longrunning_requests",
+            "Open watches",
+            open.clone(),
+        );
+        registry.register(
+            "sundown_store_revision",
+            "The revision of the newest visible write",
+            revision.clone(),
+        );
+        Self {
+            registry: Mutex::new(registry),
+            requests,
+            known: Mutex::default(),
+            watches: open.get_or_create_owned(&Verb { verb: "WATCH" }),
+            revision,
+            outside: AtomicU64::default(),
+            streams: Gauge::default(),
+        }
     }
 }
 
 impl Metrics {
     /// Counts an answer.
-    pub(crate) fn count(&self, mut label: Label, code: u16) {
-        let mut requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        let code = code.to_string();
-        label.resource.push('\u{0}');
-        label.resource.push_str(&code);
-        if requests.len() >= SERIES_MAX && !requests.contains_key(&label) {
+    pub(crate) fn count(&self, label: Label, code: u16) {
+        let mut label = Label { code, ..label };
+        let mut known = locked(&self.known);
+        if known.len() >= SERIES_MAX && !known.contains(&label) {
             label.group.clear();
             label.subresource.clear();
-            label.resource = format!("other\u{0}{code}");
+            "other".clone_into(&mut label.resource);
         }
-        *requests.entry(label).or_default() += 1;
+        self.requests.get_or_create(&label).inc();
+        if !known.contains(&label) {
+            known.insert(label);
+        }
     }
 
     /// Counts a watch as open.
     pub(crate) fn open_watch(&self) -> Open {
-        self.watches.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(&self.watches))
+        self.watches.inc();
+        Open(self.watches.clone())
     }
 
     /// Counts a request of a client from outside.
@@ -79,49 +127,36 @@ impl Metrics {
 
     /// Counts an answer to such a client as open.
     pub(crate) fn open_stream(&self) -> Open {
-        self.streams.fetch_add(1, Ordering::Relaxed);
-        Open(Arc::clone(&self.streams))
+        self.streams.inc();
+        Open(self.streams.clone())
     }
 
     /// How much clients from outside asked so far.
     pub(crate) fn usage(&self) -> Usage {
         Usage {
             requests: self.outside.load(Ordering::Relaxed),
-            is_followed: self.streams.load(Ordering::Relaxed) > 0,
+            is_followed: self.streams.get() > 0,
         }
     }
 
-    /// Everything, as `/metrics` shows it.
-    pub(crate) fn text(&self, revision: &str) -> String {
-        let mut text = String::from(
-            "# HELP apiserver_request_total Counter of apiserver requests broken out for each verb, \
-             group, resource and HTTP response code.\n# TYPE apiserver_request_total counter\n",
-        );
-        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        for (label, count) in &*requests {
-            let (resource, code) = label.resource.split_once('\u{0}').unwrap_or_default();
-            let (group, verb) = (escaped(&label.group), label.verb);
-            let (resource, subresource) = (escaped(resource), escaped(&label.subresource));
-            let written = writeln!(
-                text,
-                "apiserver_request_total{{code=\"{code}\",group=\"{group}\",resource=\"{resource}\",\
-                 subresource=\"{subresource}\",verb=\"{verb}\"}} {count}"
-            );
-            written.expect("a String takes everything");
-        }
-        let watches = self.watches.load(Ordering::Relaxed);
-        let written = write!(
-            text,
-            "# HELP apiserver_longrunning_requests Open watches.\n\
-             # TYPE apiserver_longrunning_requests gauge\n\
-             apiserver_longrunning_requests{{verb=\"WATCH\"}} {watches}\n\
-             # HELP sundown_store_revision The revision of the newest visible write.\n\
-             # TYPE sundown_store_revision gauge\n\
-             sundown_store_revision {revision}\n"
-        );
-        written.expect("a String takes everything");
-        text
+    /// Lets others show what they count.
+    pub(crate) fn register(&self, register: impl FnOnce(&mut Registry)) {
+        register(&mut locked(&self.registry));
     }
+
+    /// Everything, as `/metrics` shows it.
+    pub(crate) fn text(&self, revision: u64) -> String {
+        self.revision
+            .set(i64::try_from(revision).unwrap_or(i64::MAX));
+        let mut shown = String::new();
+        text::encode(&mut shown, &locked(&self.registry)).expect("a String takes everything");
+        shown
+    }
+}
+
+/// Counting does not panic, so a poisoned lock still holds whole numbers.
+fn locked<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Label {
@@ -144,6 +179,7 @@ impl Label {
             [] => ("", Some(&""), None),
         };
         Self {
+            code: 0,
             verb: verb(request, name.is_some()),
             group: group.to_owned(),
             subresource: subresource.map_or(String::new(), |it| (*it).to_owned()),
@@ -167,16 +203,39 @@ fn verb(request: &Request, is_named: bool) -> &'static str {
     }
 }
 
-fn escaped(value: &str) -> String {
-    value
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Paths are the clients': whatever they ask for, the answer stays short.
+    #[test]
+    fn series_are_bounded_and_each_request_is_counted() {
+        let metrics = Metrics::default();
+        let label = |number: usize| Label {
+            verb: "GET",
+            resource: format!("things-{number}"),
+            ..Label::default()
+        };
+        for number in 0..SERIES_MAX + 10 {
+            metrics.count(label(number), 404);
+        }
+        metrics.count(label(0), 404);
+        let text = metrics.text(7);
+        let lines: Vec<&str> = text.lines().collect();
+        let of = |resource: &str| {
+            format!(
+                "apiserver_request_total{{code=\"404\",group=\"\",resource=\"{resource}\",subresource=\"\",verb=\"GET\"}}"
+            )
+        };
+        assert!(lines.contains(&&*format!("{} 2", of("things-0"))), "{text}");
+        assert!(lines.contains(&&*format!("{} 10", of("other"))));
+        assert!(lines.contains(&"sundown_store_revision 7"));
+        assert_eq!(lines.last(), Some(&"# EOF"));
+        let series = lines
+            .iter()
+            .filter(|it| it.starts_with("apiserver_request_total"));
+        assert_eq!(series.count(), SERIES_MAX + 1);
+    }
 
     /// `namespaces/NAME/status` counted as a resource `status`.
     #[test]

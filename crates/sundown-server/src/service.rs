@@ -222,13 +222,13 @@ impl ApiService {
     }
 
     fn metrics(&self) -> Response {
-        let revision = self.shared.snapshot().revision().to_string();
+        let revision = self.shared.snapshot().revision();
         Response {
             code: 200,
-            content_type: "text/plain; version=0.0.4; charset=utf-8",
+            content_type: "application/openmetrics-text; version=1.0.0; charset=utf-8",
             warnings: Vec::new(),
             headers: Vec::new(),
-            body: self.shared.metrics.text(&revision).into_bytes(),
+            body: self.shared.metrics.text(revision.number()).into_bytes(),
         }
     }
 }

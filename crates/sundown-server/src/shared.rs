@@ -6,6 +6,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use prometheus_client::registry::Registry;
 use sundown_api::{
     Caller, Commit, Config, Cx, Log, Request, Response, Server, Stale, User, Verdict, Watch,
 };
@@ -216,6 +217,11 @@ impl Shared {
     /// The published state from now on; `changed` resolves after each commit.
     pub fn subscribe(&self) -> watch::Receiver<Arc<Server>> {
         self.core.published.subscribe()
+    }
+
+    /// Lets others of this process show what they count among the metrics of the server.
+    pub fn register_metrics(&self, register: impl FnOnce(&mut Registry)) {
+        self.metrics.register(register);
     }
 
     /// How clients from outside use it.

@@ -149,6 +149,11 @@ async fn no_request_of_ours_lacks_a_right_over_the_life_of_a_job_and_a_ray_job()
         "requests are counted: {metrics}"
     );
     assert_eq!(counted(&metrics, "403"), Vec::<&str>::new());
+    let decided = "sundown_decisions_total{controller=\"ray_cluster\",reason=";
+    ensure!(
+        metrics.contains(decided),
+        "decisions are counted: {metrics}"
+    );
 
     plane.send("DELETE", GOES, &Value::Null).await?;
     let is_gone = |said: &str| said.contains("not found");
