@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use sundown_engine::{Effect, EffectId, Input, Tally};
-use sundown_model::{DeedOutcome, Outcome, RefusalReason, Why};
+use sundown_model::{DeedOutcome, Outcome, RefusalReason, Why, Write};
 
 /// What was decided and is being done.
 #[derive(Debug)]
@@ -13,12 +13,14 @@ pub(crate) struct Decided {
     by: String,
     why: Arc<Why>,
     words: String,
+    /// Whether it makes something new.
+    makes: bool,
 }
 
 /// Something leaves; what was decided, if it changes the world.
 pub(crate) fn leaves(effect: &Effect) -> Option<Decided> {
     let (id, what) = (effect.id(), effect.name());
-    let Some(decided) = decided(effect) else {
+    let Some(decided) = decided(effect).filter(|_| !is_event(effect)) else {
         tracing::debug!(?id, what, "start");
         return None;
     };
@@ -37,15 +39,18 @@ pub(crate) fn leaves(effect: &Effect) -> Option<Decided> {
 impl Decided {
     /// The answer came.
     pub(crate) fn answered(&self, input: &Input) {
-        let Self { id, by, why, words } = self;
+        let Self {
+            id, by, why, words, ..
+        } = self;
         let code = &*why.code;
         match input {
             // That another writer was faster is no news, and the words of the API server may hold what
-            // manifests hold.
+            // manifests hold. What could not be made (a quota, a namespace that goes) its controller tells the
+            // user by an Event.
             Input::Wrote {
                 outcome: Outcome::Refused(refusal),
                 ..
-            } if is_final(refusal.reason) => {
+            } if is_final(refusal.reason) && !self.makes => {
                 let refused = refusal.reason;
                 tracing::warn!(?id, controller = by, reason = code, ?refused, "{words}");
             }
@@ -72,6 +77,11 @@ fn is_final(reason: RefusalReason) -> bool {
     }
 }
 
+/// An Event is what was said of a decision already.
+fn is_event(effect: &Effect) -> bool {
+    matches!(effect, Effect::Write { ty, .. } if ty.resource.group().is_empty() && ty.resource.plural() == "events")
+}
+
 fn decided(effect: &Effect) -> Option<Decided> {
     let (Effect::Write { id, by, why, .. } | Effect::Do { id, by, why, .. }) = effect else {
         return None;
@@ -81,6 +91,13 @@ fn decided(effect: &Effect) -> Option<Decided> {
         by: by.clone(),
         why: Arc::clone(why),
         words: effect.deed_in_words()?,
+        makes: matches!(
+            effect,
+            Effect::Write {
+                write: Write::Create(_),
+                ..
+            }
+        ),
     })
 }
 

@@ -1,5 +1,5 @@
-//! The definitions of Ray's and Volcano's kinds, put into the API server at its start. A definition that somebody else
-//! put there stays as it is: they know which version they want.
+//! The definitions of Ray's and Volcano's kinds, put into the API server at its start. A definition that another client
+//! put there, or changed since, stays as it is: its user knows which version is wanted.
 
 use http::Request;
 use kube::Client;
@@ -10,6 +10,8 @@ use xxhash_rust::xxh3::xxh3_64;
 const PATH: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 /// Which text a definition was made of; only on those that are ours.
 const ANNOTATION: &str = "sundown.dev/definition";
+/// Which generation of the object has that text: a later one is of another client. Missing: the first.
+const GENERATION: &str = "sundown.dev/definition-generation";
 
 /// The name of a definition, and what gives its text.
 type Named = (&'static str, fn() -> String);
@@ -26,7 +28,10 @@ const OURS: [Named; 5] = [
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     Create,
-    Replace,
+    /// Bring it up to date, which makes it this generation.
+    Replace {
+        generation: i64,
+    },
     Keep,
 }
 
@@ -36,7 +41,7 @@ pub(crate) fn first() -> Vec<String> {
     texts
         .map(|text| {
             let mark = mark(&text);
-            marked(text, &mark)
+            marked(text, &annotations(&mark, 1))
         })
         .collect()
 }
@@ -57,13 +62,20 @@ pub(crate) async fn install(client: &Client) -> Result<(), kube::Error> {
             Step::Keep => continue,
             Step::Create => Request::post(PATH)
                 .header("content-type", "application/json")
-                .body(marked(text, &mark).into_bytes()),
-            Step::Replace => Request::patch(format!("{PATH}/{name}"))
+                .body(marked(text, &annotations(&mark, 1)).into_bytes()),
+            Step::Replace { generation } => Request::patch(format!("{PATH}/{name}"))
                 .header("content-type", "application/merge-patch+json")
-                .body(marked(text, &mark).into_bytes()),
+                .body(marked(text, &annotations(&mark, generation)).into_bytes()),
         };
         let request = request.expect("the addresses are constants");
-        client.request_text(request).await?;
+        match (step, client.request_text(request).await) {
+            (_, Ok(_)) => {}
+            // What is there goes on working; the start does not depend on it.
+            (Step::Replace { .. }, Err(error @ kube::Error::Api(_))) => {
+                tracing::warn!(%error, definition = name, "not brought up to date");
+            }
+            (_, Err(error)) => return Err(error),
+        }
     }
     Ok(())
 }
@@ -88,16 +100,31 @@ fn step(found: Option<&Value>, mark: &str) -> Step {
     let Some(found) = found else {
         return Step::Create;
     };
-    match found["metadata"]["annotations"][ANNOTATION].as_str() {
-        Some(it) if it != mark => Step::Replace,
-        Some(_) | None => Step::Keep,
+    let metadata = &found["metadata"];
+    let annotations = &metadata["annotations"];
+    let Some(made_of) = annotations[ANNOTATION].as_str() else {
+        return Step::Keep;
+    };
+    let own = annotations[GENERATION].as_str();
+    let own = own.map_or(Some(1), |text| text.parse().ok());
+    let generation = metadata["generation"].as_i64().unwrap_or(0);
+    if made_of == mark || own != Some(generation) {
+        return Step::Keep;
+    }
+    let generation = generation + 1;
+    Step::Replace { generation }
+}
+
+fn annotations(mark: &str, generation: i64) -> Value {
+    match generation {
+        1 => json!({ ANNOTATION: mark }),
+        _ => json!({ ANNOTATION: mark, GENERATION: generation.to_string() }),
     }
 }
 
-/// The text with its mark, without reading half a megabyte of schemas.
-fn marked(mut text: String, mark: &str) -> String {
+/// The text with its annotations, without reading half a megabyte of schemas.
+fn marked(mut text: String, annotations: &Value) -> String {
     let metadata = "\"metadata\":{";
-    let annotations = json!({ ANNOTATION: mark });
     if let Some(at) = text.find(metadata) {
         text.insert_str(
             at + metadata.len(),
@@ -119,7 +146,8 @@ mod tests {
     fn the_mark_is_put_beside_the_name() {
         for text in OURS.map(|(_, text)| text()) {
             let before: Value = serde_json::from_str(&text).unwrap();
-            let mut after: Value = serde_json::from_str(&marked(text, "m")).unwrap();
+            let mut after: Value =
+                serde_json::from_str(&marked(text, &annotations("m", 1))).unwrap();
             let annotations = after["metadata"]
                 .as_object_mut()
                 .unwrap()
@@ -216,11 +244,20 @@ mod tests {
 
     #[test]
     fn only_what_is_missing_or_was_ours_is_written() {
-        let ours = json!({"metadata": {"annotations": {ANNOTATION: "m"}}});
-        let theirs = json!({"metadata": {"name": "rayjobs.ray.io"}});
+        let of = |generation: i64, annotations: Value| json!({ "metadata": { "generation": generation, "annotations": annotations } });
+        let ours = |generation: i64, written: i64| of(generation, annotations("m", written));
+        let theirs = of(1, Value::Null);
         assert_eq!(step(None, "m"), Step::Create);
-        assert_eq!(step(Some(&ours), "m"), Step::Keep);
-        assert_eq!(step(Some(&ours), "n"), Step::Replace);
         assert_eq!(step(Some(&theirs), "m"), Step::Keep);
+        for (found, mark, expect) in [
+            (ours(1, 1), "m", Step::Keep),
+            (ours(1, 1), "n", Step::Replace { generation: 2 }),
+            (ours(2, 2), "n", Step::Replace { generation: 3 }),
+            // `kubectl apply` of another text leaves our annotations.
+            (ours(2, 1), "n", Step::Keep),
+            (ours(3, 2), "n", Step::Keep),
+        ] {
+            assert_eq!(step(Some(&found), mark), expect, "{found}");
+        }
     }
 }

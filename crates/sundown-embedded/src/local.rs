@@ -16,6 +16,9 @@ use crate::machine::Machine;
 /// How long the controllers may take to finish what is under way once they are braked.
 const REST_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
+/// How long whoever asks the controllers waits for their first look around.
+const LOOK_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(5);
+
 /// A control plane in this process, for those who do not own it. Clones are the same.
 #[derive(Clone)]
 pub struct Local {
@@ -68,14 +71,19 @@ impl Local {
         self.driver.wait_until_at_rest(REST_TIME_MAX).await
     }
 
-    /// Asks the engine of the controllers, between two of its turns.
+    /// Asks the engine of the controllers, between two of its turns, once it has looked around; where that takes
+    /// long, as it is then.
     ///
     /// Errors: they have ended.
     pub async fn ask_controllers<T: Send + 'static>(
         &self,
         question: impl FnOnce(&Engine, Timestamp) -> T + Send + 'static,
     ) -> Result<T, Ended> {
-        self.driver.ask(question).await
+        let looked = |engine: &Engine, _| engine.is_settled();
+        match self.driver.wait_until(LOOK_TIME_MAX, looked).await {
+            Ok(()) | Err(WaitError::TooLate { .. }) => self.driver.ask(question).await,
+            Err(WaitError::Ended(ended)) => Err(ended),
+        }
     }
 
     /// Lets held controllers go on.

@@ -9,6 +9,7 @@ use sundown_model::{
     Cache, Change, Controller, Facts, Interest, Note, ObjectKey, Question, Sight, Step, Uid, What,
 };
 
+use crate::asks::Asks;
 use crate::backoff;
 use crate::barrier::Barriers;
 use crate::effect::{Brake, Effect, EffectId, Input};
@@ -24,9 +25,10 @@ use crate::tally::{Backlog, Tally};
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Config {
     /// How many reads and writes of controllers may be under way at once. Questions and deeds beyond
-    /// the API do not count: each holds up its own key, and a dead dashboard or a slow probe no other.
+    /// the API do not count: each holds up its own key.
     pub in_flight_max: usize,
-    /// How many questions beyond the API may be under way at once; further ones wait for their turn.
+    /// How many questions to one port may be under way at once; further ones wait for their turn. It is there to
+    /// bound descriptors, and far above what dead dashboards and slow probes of one machine take.
     pub asks_max: usize,
     /// How long a key waits after its first failure; doubled for each further one, up to a minute.
     pub retry_first: SignedDuration,
@@ -36,7 +38,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             in_flight_max: 64,
-            asks_max: 64,
+            asks_max: 512,
             retry_first: backoff::DELAY_FIRST,
         }
     }
@@ -64,8 +66,7 @@ pub(crate) struct State {
     pub(crate) streams: Streams,
     pub(crate) barriers: Barriers,
     pub(crate) flights: BTreeMap<EffectId, Flight>,
-    /// Questions that wait for their turn, the oldest first.
-    pub(crate) unasked: VecDeque<EffectId>,
+    pub(crate) asks: Asks,
     /// Empty between turns, and so in what is saved.
     #[serde(skip)]
     pub(crate) outbox: VecDeque<Effect>,
@@ -132,7 +133,7 @@ impl Engine {
             streams: Streams::new(),
             barriers: Barriers::default(),
             flights: BTreeMap::new(),
-            unasked: VecDeque::new(),
+            asks: Asks::default(),
             outbox: VecDeque::new(),
             told: BTreeSet::new(),
             turn: 0,
@@ -388,7 +389,12 @@ impl Engine {
         }
         // What has not left yet must not leave any more; its keys are decided again under a lead.
         let unsent = std::mem::take(&mut self.state.outbox);
-        let unasked = std::mem::take(&mut self.state.unasked);
+        for effect in &unsent {
+            if let Effect::Ask { question, .. } = effect {
+                self.state.asks.end(question.port());
+            }
+        }
+        let unasked = self.state.asks.take_waiting();
         let unsent = unsent.iter().map(Effect::id);
         for id in unsent.chain(unasked) {
             self.state.flights.remove(&id);

@@ -5,6 +5,7 @@
 //! tokio driver is one, the simulator another.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod asks;
 mod backoff;
 mod barrier;
 mod broken;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sundown_model::{Deed, DeedFact, DeedOutcome, Question, Reply, ReplyFact, Why};
+use sundown_model::{Deed, DeedFact, DeedOutcome, Port, Question, Reply, ReplyFact, Why};
 
 use crate::effect::{Effect, EffectId};
 use crate::engine::{Engine, Flight};
@@ -25,24 +25,21 @@ impl Engine {
             asked,
         };
         self.state.flights.insert(id, flight);
-        self.state.unasked.push_back(id);
-        self.ask_next();
+        self.state.asks.wait(question.port(), id);
+        self.ask_next(question.port());
         id
     }
 
-    /// Lets the questions leave that have waited longest, as far as there is room.
-    fn ask_next(&mut self) {
-        let flights = self.state.flights.values();
-        let asks = flights
-            .filter(|it| matches!(it, Flight::Ask { .. }))
-            .count();
-        let under_way = asks - self.state.unasked.len();
-        let room = self.config.asks_max.saturating_sub(under_way);
-        let leaving = room.min(self.state.unasked.len());
-        for id in self.state.unasked.drain(..leaving) {
-            if let Some(Flight::Ask { question, .. }) = self.state.flights.get(&id) {
-                let question = question.clone();
-                self.state.outbox.push_back(Effect::Ask { id, question });
+    /// Lets the questions of a port leave that have waited longest, as far as there is room.
+    fn ask_next(&mut self, port: Port) {
+        let max = self.config.asks_max;
+        while let Some(id) = self.state.asks.next(port, max) {
+            match self.state.flights.get(&id) {
+                Some(Flight::Ask { question, .. }) => {
+                    let question = question.clone();
+                    self.state.outbox.push_back(Effect::Ask { id, question });
+                }
+                _ => self.state.asks.end(port),
             }
         }
     }
@@ -66,13 +63,18 @@ impl Engine {
         reply: Reply,
         now: Timestamp,
     ) -> Option<Question> {
+        // Only what was asked can be answered; what waits for its turn goes on waiting.
         let Some(Flight::Ask {
-            question,
-            asked: Some(asked),
-        }) = self.state.flights.remove(&id)
+            asked: Some(asked), ..
+        }) = self.state.flights.get(&id)
         else {
             return None;
         };
+        let asked = *asked;
+        let Some(Flight::Ask { question, .. }) = self.state.flights.remove(&id) else {
+            return None;
+        };
+        self.state.asks.end(question.port());
         let answered_at = now;
         let fact = ReplyFact {
             asked,
@@ -81,7 +83,7 @@ impl Engine {
         };
         self.state.facts.set_reply(question.clone(), fact);
         self.resolve(id, Resolved::Known, now);
-        self.ask_next();
+        self.ask_next(question.port());
         Some(question)
     }
 

@@ -69,7 +69,8 @@ impl<R> Decision<R> {
 }
 
 /// What a decision carries: never more than [`ACTIONS_MAX`], whatever is added. What does not fit is for the
-/// decision after it. Words give way to deeds: they would be the same then, and leave no more room.
+/// decision after it, which what was done brings about. Words give way to deeds; one that must be told with its
+/// deed has to be counted by its controller.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Actions(Vec<Action>);
 

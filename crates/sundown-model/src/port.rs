@@ -29,6 +29,14 @@ pub enum Reply {
 }
 
 impl Question {
+    /// Where it is asked.
+    pub fn port(&self) -> Port {
+        match self {
+            Self::Ray(_) => Port::Ray,
+            Self::Node(_) => Port::Node,
+        }
+    }
+
     /// What it asks, in words.
     pub fn in_words(&self) -> String {
         match self {

@@ -102,7 +102,8 @@ Examples:
   sundown explain jobs/report -n team-a --kubeconfig PATH
 
 The controllers of the control plane that is up are asked: those who decide. Another API server is looked at
-from outside, by the same controllers with their brakes on. Nothing is written either way.
+from outside, by the controllers that run on any cluster: of pods, Jobs and Ray they do not decide there.
+Nothing is written either way.
 Exit code: 0 explained, 1 the object is not there or cannot be explained, 2 wrong usage.")]
     Explain(Explain),
     /// Run the simulator, or replay a flight record

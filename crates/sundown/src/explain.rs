@@ -16,7 +16,7 @@ use sundown_model::ObjectKey;
 use crate::arguments::{Explain, Output};
 use crate::complaint::Complaint;
 use crate::control::ControlError;
-use crate::kubectl::Kubectl;
+use crate::kubectl::{Kubectl, Sundown};
 use crate::{control, data};
 
 pub(crate) use look::{Answer, answer};
@@ -36,10 +36,15 @@ pub(crate) struct Wanted {
 /// Explains an object, or says why it went.
 pub(crate) async fn run(arguments: &Explain, output: Output) -> Result<ExitCode, Complaint> {
     let wanted = Wanted::read(arguments)?;
-    let (place, answer) = match from_inside(arguments, &wanted).await? {
+    let answered = match from_inside(arguments, &wanted).await? {
         Some(answered) => answered,
         None => from_outside(arguments, &wanted).await?,
     };
+    let Answered {
+        place,
+        kubectl,
+        answer,
+    } = answered;
     match answer {
         Answer::Told(told) => {
             print::tell(&told, output)?;
@@ -57,7 +62,10 @@ pub(crate) async fn run(arguments: &Explain, output: Output) -> Result<ExitCode,
             Err(complaint
                 .help("no controller looks at them, or the user of the kubeconfig may not list and watch them"))
         }
-        Answer::Missing { key } => missing(&key, place, arguments, output),
+        Answer::Missing { key } => {
+            let complaint = Complaint::new(format!("{key} is not there")).at(place);
+            missing(&key, complaint, &kubectl, arguments, output)
+        }
     }
 }
 
@@ -82,49 +90,86 @@ impl Wanted {
     }
 }
 
+/// Who answered, and what.
+struct Answered {
+    place: String,
+    /// By which a person goes on looking.
+    kubectl: Kubectl,
+    answer: Answer,
+}
+
 /// Asks the control plane of the data directory, also where that is named by its kubeconfig: those who decide there
-/// know what the node and Ray said. None: another API server is meant, or one that is not up by its socket.
-async fn from_inside(
-    arguments: &Explain,
-    wanted: &Wanted,
-) -> Result<Option<(String, Answer)>, Complaint> {
-    let data = match arguments.kubeconfig.as_deref() {
+/// know what the node and Ray said. None: another API server is meant, or one that cannot be asked that way.
+async fn from_inside(arguments: &Explain, wanted: &Wanted) -> Result<Option<Answered>, Complaint> {
+    let told = arguments.kubeconfig.as_deref();
+    let data = match told {
         None => data::directory(arguments.data_dir.as_deref())?,
         Some(told) => match told.parent() {
             Some(data) if told == data::kubeconfig(data) => data.to_owned(),
             Some(_) | None => return Ok(None),
         },
     };
-    let place = data.display().to_string();
-    let answered = match data::find(&data)? {
-        Some(state) => control::explained(&state, wanted.clone()).await,
+    let state = match data::find(&data) {
+        Ok(state) => state,
+        // A file of this name may lie anywhere.
+        Err(_) if told.is_some() => return Ok(None),
+        Err(complaint) => return Err(complaint),
+    };
+    let wanted = Wanted {
+        namespace: namespace(arguments).await,
+        ..wanted.clone()
+    };
+    let answered = match state {
+        Some(state) => control::explained(&state, wanted).await,
         None => Err(ControlError::NotUp),
     };
     match answered {
-        Ok(answer) => Ok(Some((place, answer))),
-        Err(ControlError::NotUp) if arguments.kubeconfig.is_some() => Ok(None),
+        Ok(answer) => Ok(Some(Answered {
+            place: data.display().to_string(),
+            kubectl: Kubectl::of_data(&data),
+            answer,
+        })),
+        Err(_) if told.is_some() => Ok(None),
         Err(error @ ControlError::NotUp) => Err(error
             .complaint(&data)
-            .help("start it: sundown up")
+            .help(format!(
+                "start it: {}",
+                Sundown::of(arguments.data_dir.as_deref()).command("up")
+            ))
             .help("or name the kubeconfig of another API server: --kubeconfig PATH")),
+        Err(error @ ControlError::Silent(_)) => Err(Complaint::of(&error)
+            .at(data.display().to_string())
+            .help("it may have much to do: try again")),
         Err(error) => Err(error.complaint(&data)),
     }
 }
 
+/// The namespace that was told, else that of a kubeconfig that was told.
+async fn namespace(arguments: &Explain) -> Option<String> {
+    let told = arguments.kubeconfig.as_deref();
+    if arguments.namespace.is_some() || told.is_none() {
+        return arguments.namespace.clone();
+    }
+    let connection = sundown_driver::connect(told).await.ok()?;
+    Some(connection.namespace)
+}
+
 /// Lets the shipped controllers look at an API server, with their brakes on.
-async fn from_outside(arguments: &Explain, wanted: &Wanted) -> Result<(String, Answer), Complaint> {
+async fn from_outside(arguments: &Explain, wanted: &Wanted) -> Result<Answered, Complaint> {
     let connection = sundown_driver::connect(arguments.kubeconfig.as_deref()).await;
-    let connection = connection.map_err(|error| {
-        Complaint::of(&error).help("name a kubeconfig by --kubeconfig PATH or $KUBECONFIG")
-    })?;
+    let connection = connection
+        .map_err(|error| Complaint::of(&error).help("name a kubeconfig: --kubeconfig PATH"))?;
     check_reachable(&connection).await?;
     let usual = || connection.namespace.clone();
     let wanted = Wanted {
         namespace: Some(wanted.namespace.clone().unwrap_or_else(usual)),
         ..wanted.clone()
     };
-    let place = connection.url.clone();
-    Ok((place, look_around(&wanted, connection).await?))
+    Ok(Answered {
+        place: connection.url.clone(),
+        kubectl: Kubectl::with(arguments.kubeconfig.as_deref()),
+        answer: look_around(&wanted, connection).await?,
+    })
 }
 
 /// The engine would go on trying for ever; a person wants to know at once.
@@ -163,13 +208,12 @@ async fn ask(handle: DriverHandle, wanted: Wanted) -> Result<Answer, sundown_dri
 
 fn missing(
     key: &ObjectKey,
-    place: String,
+    complaint: Complaint,
+    kubectl: &Kubectl,
     arguments: &Explain,
     output: Output,
 ) -> Result<ExitCode, Complaint> {
-    let complaint = Complaint::new(format!("{key} is not there")).at(place);
     let Some(directory) = arguments.flight_record.as_deref() else {
-        let kubectl = Kubectl::with(arguments.kubeconfig.as_deref());
         let namespace = key.namespace.as_ref().map(ToString::to_string);
         let resource = key.resource.to_string();
         let list = kubectl.command("get", namespace.as_deref(), &[&resource]);

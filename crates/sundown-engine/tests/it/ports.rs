@@ -5,10 +5,11 @@ use std::sync::Arc;
 use serde_json::json;
 use sundown_engine::{Brake, Config, Effect, EffectId, Input};
 use sundown_model::{
-    DeedOutcome, DeedRefusal, ObjectKey, Question, Reply, Report, Resource, Subject, What, node,
+    DeedOutcome, DeedRefusal, ObjectKey, Port, Question, Reply, Report, Resource, Subject, What,
+    node,
 };
 
-use crate::rig::{A, Rig, only, toy};
+use crate::rig::{A, Rig, id, only, toy};
 
 fn looking(name: &str) -> A {
     toy(name).spec("looks", json!("ray"))
@@ -110,6 +111,51 @@ fn no_more_questions_are_under_way_than_allowed_and_the_oldest_is_next() {
         ["image-0", "image-1", "image-2", "image-3", "image-4"]
     );
     assert!(rig.engine.is_at_rest(rig.now));
+}
+
+#[test]
+fn a_port_that_does_not_answer_holds_up_no_other() {
+    let silent = toy("a").spec("dials", json!("head:8265"));
+    let mut rig = Rig::new(Config {
+        asks_max: 1,
+        ..Config::default()
+    });
+    rig.settle(&[&silent, &looking("b")]);
+    rig.take(Input::Lead(true));
+    let ports = rig.turn().into_iter().map(|it| match it {
+        Effect::Ask { question, .. } => question.port(),
+        other => unreachable!("expected a question, got {other:?}"),
+    });
+    assert_eq!(ports.collect::<Vec<_>>(), [Port::Ray, Port::Node]);
+}
+
+#[test]
+fn an_answer_to_a_question_that_waits_for_its_turn_is_nothing() {
+    let (one, other) = (looking("a"), toy("b").spec("looks", json!("other")));
+    let mut rig = Rig::new(Config {
+        asks_max: 1,
+        ..Config::default()
+    });
+    rig.settle(&[&one, &other]);
+    rig.take(Input::Lead(true));
+    let ask = only(rig.turn());
+    let reply = || Reply::Node(Ok(node::Answer::Image(node::Image::Ready)));
+    let asked: u64 = serde_json::from_value(json!(ask.id())).expect("an id is a number");
+    let early = id(asked + 1);
+    rig.take(Input::Answered {
+        id: early,
+        reply: reply(),
+    });
+    assert_eq!(rig.turn(), [], "it was not asked yet");
+    rig.take(Input::Answered {
+        id: ask.id(),
+        reply: reply(),
+    });
+    let next = only(rig.turn());
+    assert!(
+        matches!(next, Effect::Ask { .. }),
+        "its turn has come: {next:?}"
+    );
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub(crate) const GADGET: KnownKind = KnownKind {
     plural: "gadgets",
 };
 
-/// Obeys the spec of each toy: `asks`, `waits`, `looks`, `wakes`, `again`, `tells`, `creates`, `patches`,
+/// Obeys the spec of each toy: `asks`, `waits`, `looks`, `dials`, `wakes`, `again`, `tells`, `creates`, `patches`,
 /// `binds`, `makes`, `pulls`, `stops` and `doomed`.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Toys {
@@ -139,7 +139,9 @@ impl Controller for Toys {
         if let Some(need) = missing_freshness(toy, sight.cache, sight.facts) {
             return Decision::need(vec![need], Reason::Waits);
         }
-        if let Some(need) = missing_image(toy, sight.cache, sight.facts) {
+        let asks = missing_image(toy, sight.cache, sight.facts);
+        let asks = asks.or_else(|| missing_session(toy, sight.cache, sight.facts));
+        if let Some(need) = asks {
             return Decision::need(vec![need], Reason::Asks);
         }
         if let Some(at) = instant(toy, "/spec/wakes").filter(|at| sight.now < *at) {
@@ -190,10 +192,20 @@ fn missing_freshness(toy: &Object, cache: &Cache, facts: &Facts) -> Option<Need>
 fn missing_image(toy: &Object, cache: &Cache, facts: &Facts) -> Option<Need> {
     let image = toy.field("/spec/looks")?.as_str()?.into();
     let query = node::Query::Image { image };
-    let since = cache.seen_step(toy.key())?;
-    let reply = facts.reply(&Question::Node(query.clone()));
-    let is_answered = reply.is_some_and(|fact| fact.asked > since);
-    (!is_answered).then_some(Need::Node(query))
+    is_open(toy, &Question::Node(query.clone()), cache, facts).then_some(Need::Node(query))
+}
+
+/// `dials: address`: a dashboard has to be asked for its session after the toy was seen.
+fn missing_session(toy: &Object, cache: &Cache, facts: &Facts) -> Option<Need> {
+    let at = ray::Dashboard(toy.field("/spec/dials")?.as_str()?.into());
+    let query = ray::Query::Session { at };
+    is_open(toy, &Question::Ray(query.clone()), cache, facts).then_some(Need::Ray(query))
+}
+
+/// Whether a question was not answered since the toy was seen.
+fn is_open(toy: &Object, question: &Question, cache: &Cache, facts: &Facts) -> bool {
+    let since = cache.seen_step(toy.key()).unwrap_or_default();
+    facts.reply(question).is_none_or(|fact| fact.asked <= since)
 }
 
 /// `pulls: image`: the node shall have it. `stops: job`: a toy may not speak to Ray.

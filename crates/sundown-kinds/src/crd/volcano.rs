@@ -1,7 +1,8 @@
 //! The definitions of Volcano's Job, `PodGroup` and Queue, as stored kinds.
 //!
-//! Names, scopes, subresources, columns and defaults are Volcano's. Typed are the fields that say when a Job goes, that a
-//! column shows or that have a default; every other field is kept as it comes, and judging it is Volcano's business.
+//! Names, scopes, subresources and columns are Volcano's. Typed are the fields that say when a Job goes, that a column shows
+//! or that have a default which is not inside of a field that is kept open (`networkTopology` and partitions have some
+//! in Volcano's own); every other field is kept as it comes, and judging it is Volcano's business.
 
 use serde_json::{Value, json};
 use sundown_model::KnownKind;

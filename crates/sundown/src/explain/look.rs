@@ -1,4 +1,4 @@
-//! Reads the answer out of an engine at rest: the object, what each controller says of it, and the
+//! Reads the answer out of an engine that has looked around: the object, what each controller says of it, and the
 //! same for what blocks it, and for what blocks that.
 
 use std::collections::{BTreeSet, VecDeque};
@@ -13,8 +13,11 @@ use super::Wanted;
 /// How many blockers are explained too; a person follows the first few.
 const CHAIN_MAX: usize = 10;
 
-/// How many blockers of one explanation are told; a namespace may hold a hundred thousand.
+/// How many blockers of one explanation are told, and of anything else that there may be many of; a namespace may
+/// hold a hundred thousand.
 const BLOCKERS_MAX: usize = 100;
+/// How long a text may be that is told.
+const TEXT_LENGTH_MAX: usize = 2_000;
 
 /// What an engine knows of the wanted object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +99,9 @@ fn explained(engine: &Engine, now: Timestamp, key: &ObjectKey) -> Option<Explain
     let further_blockers = blockers.map(|it| it.saturating_sub(BLOCKERS_MAX)).sum();
     for explanation in &mut explanations {
         explanation.blockers.truncate(BLOCKERS_MAX);
+        explanation.needs.truncate(BLOCKERS_MAX);
+        cut(&mut explanation.sentence);
+        explanation.actions.iter_mut().for_each(cut);
     }
     Some(Explained {
         key: key.to_string(),
@@ -104,11 +110,20 @@ fn explained(engine: &Engine, now: Timestamp, key: &ObjectKey) -> Option<Explain
         finalizers: object
             .finalizers()
             .iter()
+            .take(BLOCKERS_MAX)
             .map(ToString::to_string)
             .collect(),
         explanations,
         further_blockers,
     })
+}
+
+/// Reasons quote what users wrote, which may be long; an answer has to fit a line of the control socket.
+fn cut(text: &mut String) {
+    if let Some((at, _)) = text.char_indices().nth(TEXT_LENGTH_MAX) {
+        text.truncate(at);
+        text.push('…');
+    }
 }
 
 /// What is stuck comes before what goes on, and that before what has nothing to do with the object.

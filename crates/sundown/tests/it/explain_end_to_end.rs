@@ -70,6 +70,10 @@ async fn explain_asks_the_controllers_that_run() -> Result<()> {
     let named = ["pods/big", "--kubeconfig", plane.up.kubeconfig()];
     until_it_says(home.path(), &named, "Insufficient cpu").await?;
 
+    let missing = stderr(&call(home.path(), &["explain", "pods/none"])?);
+    let hint = format!("kubectl --kubeconfig {} get", plane.up.kubeconfig());
+    assert!(missing.contains(&hint), "{hint} in {missing}");
+
     let json = call(home.path(), &["explain", "pods/held", "-o", "json"])?;
     let json: Value = serde_json::from_slice(&json.stdout)?;
     let blocker = &json["explanations"][0]["blockers"][0];

@@ -143,6 +143,23 @@ fn explains_what_is_there_and_says_what_is_not() -> Result<()> {
     Ok(())
 }
 
+/// Such a file was taken for that of a data directory, and its directory refused.
+#[test]
+fn a_file_called_kubeconfig_may_lie_anywhere() -> Result<()> {
+    let home = tempfile::tempdir()?;
+    let up = Up::start(home.path(), &[])?;
+    let project = home.path().join("project");
+    std::fs::create_dir(&project)?;
+    std::fs::write(project.join("notes"), "the user's")?;
+    let kubeconfig = project.join("kubeconfig");
+    std::fs::copy(up.kubeconfig(), &kubeconfig)?;
+    let kubeconfig = kubeconfig.to_string_lossy().into_owned();
+    let arguments = ["explain", "namespaces/default", "--kubeconfig", &kubeconfig];
+    let output = call(home.path(), &arguments)?;
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    Ok(())
+}
+
 #[test]
 fn a_recorded_flight_is_flown_again() -> Result<()> {
     let home = tempfile::tempdir()?;
